@@ -1,0 +1,53 @@
+"""Advisories: what is degraded yet runnable, stated once with a count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+Severity = Literal["info", "caution"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advisory:
+    """One thing that the reader of the number should know.
+
+    code: stable name, such as `actions-clipped`.
+    severity: `caution` where what the policy saw, or the number itself, was substituted, made up or
+        cannot be taken at face value; else `info`.
+    message: one sentence with the values.
+    count: how often it happened; 1 for what is true of the whole run.
+    """
+
+    code: str
+    severity: Severity
+    message: str
+    count: int = 1
+
+
+class AdvisoryBook:
+    """Collects advisories; a code is kept once, with the first message and the summed count."""
+
+    def __init__(self) -> None:
+        self._by_code: dict[str, Advisory] = {}
+
+    def add(self, code: str, severity: Severity, message: str, *, count: int = 1) -> None:
+        """Note an advisory, or raise the count of one that is known."""
+        known = self._by_code.get(code)
+        if known is None:
+            self._by_code[code] = Advisory(code=code, severity=severity, message=message, count=count)
+        else:
+            self._by_code[code] = replace(known, count=known.count + count)
+
+    def __iter__(self) -> Iterator[Advisory]:
+        """Yield cautions first, then infos, each in order of appearance."""
+        return iter(sorted(self._by_code.values(), key=lambda advisory: advisory.severity == "info"))
+
+    def __len__(self) -> int:
+        return len(self._by_code)
+
+    @property
+    def cautions(self) -> tuple[Advisory, ...]:
+        """The advisories of severity `caution`."""
+        return tuple(advisory for advisory in self if advisory.severity == "caution")

@@ -1,0 +1,257 @@
+"""One call of a policy's corner: rows in, checked actions out, failures by row.
+
+Axes: M asking rows, H actions of a chunk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .actions import ActionSeam
+from .batches import Batch, leaves, row_of, signature, stack_rows, take_rows
+from .chunks import chunk_length, split_chunk
+from .context import EpisodeContext
+from .corners import Corner
+from .errors import ActionError, Failure, failure_from
+from .predictions import NO_FAILURES, Prediction, merge, padded
+
+
+class PolicyCaller:
+    """Calls one corner of one policy instance.
+
+    corner: the corner the route uses.
+    seam: the action space's seam.
+    horizon: most actions of a call that are executed.
+    clock: returns seconds; tells the policy's own time from ours.
+    """
+
+    def __init__(self, corner: Corner, seam: ActionSeam, *, horizon: int, clock: Callable[[], float]) -> None:
+        self.corner = corner
+        self.states: dict[str, Any] = {}
+        self._seam = seam
+        self._horizon = horizon
+        self._clock = clock
+        self._where = f"{corner.name} of the policy"
+        self._seconds = 0.0
+        self._is_plain = not (corner.horizon_name or corner.wants_context or corner.wants_state)
+        self._is_quick = self._is_plain and corner.name == "predict_batch" and seam.view.is_array
+        self._quick_call, self._accepts, self._dtype = corner.call, seam.accepts, seam.view.dtype
+        self._quick_rows, self._quick_shape = 0, (0, *seam.view.shape)
+
+    def predict(self, batch: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
+        """Ask for the actions of M rows.
+
+        Exceptions of the policy become failures of their rows: a batched call that raises is repeated row by
+        row, so that one bad row does not take its neighbours.
+
+        Raises ActionError where the answer for the whole batch does not fit the space.
+        """
+        if not self._is_quick:
+            return self._ask(batch, episodes)
+        # The usual answer, an array that fits as it is, goes past the general conversion.
+        rows = len(episodes)
+        if rows != self._quick_rows:
+            self._quick_rows, self._quick_shape = rows, (rows, *self._seam.view.shape)
+        started = self._clock()
+        try:
+            raw = self._quick_call(batch)
+        except Exception as error:
+            return self._ask_again(error, batch, episodes)
+        spent = self._clock() - started
+        if (
+            raw.__class__ is np.ndarray
+            and raw.shape == self._quick_shape
+            and raw.dtype == self._dtype
+            and self._accepts(raw)
+        ):
+            return Prediction(raw, None, None, NO_FAILURES, 1, spent)
+        prediction = self._accept_raw(raw, rows)
+        prediction.seconds = spent
+        return prediction
+
+    def _ask(self, batch: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
+        before = self._seconds
+        prediction = (
+            self._ask_batch(batch, episodes) if self.corner.is_batched else self._ask_each(batch, episodes)
+        )
+        prediction.seconds = self._seconds - before
+        return prediction
+
+    def _ask_batch(self, batch: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
+        """Ask a batched corner once for all rows."""
+        try:
+            raw = self._call_batch(batch, episodes)
+        except ActionError:
+            raise
+        except Exception as error:
+            return self._ask_again(error, batch, episodes)
+        return self._accept_raw(raw, len(episodes))
+
+    def _ask_again(self, error: Exception, batch: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
+        if len(episodes) == 1:
+            return Prediction(None, failures={0: self._failure(error, batch)})
+        return self._ask_alone(batch, episodes)
+
+    def _call_batch(self, batch: Batch, episodes: Sequence[EpisodeContext]) -> Any:
+        options = {} if self._is_plain else self._options(list(episodes))
+        if self.corner.wants_state:
+            options["state"] = [self.states.get(episode.episode_id) for episode in episodes]
+        started = self._clock()
+        try:
+            answer = self.corner.call(batch, **options)
+        finally:
+            self._seconds += self._clock() - started
+        if not self.corner.wants_state:
+            return answer
+        actions, states = self._with_state(answer)
+        for episode, state in zip(episodes, states, strict=True):
+            self.states[episode.episode_id] = state
+        return actions
+
+    def _call_row(self, row: Any, episode: EpisodeContext) -> Any:
+        if self._is_plain:
+            return self.corner.call(row)
+        options = self._options(episode)
+        if not self.corner.wants_state:
+            return self.corner.call(row, **options)
+        options["state"] = self.states.get(episode.episode_id)
+        action, self.states[episode.episode_id] = self._with_state(self.corner.call(row, **options))
+        return action
+
+    def _options(self, context: EpisodeContext | list[EpisodeContext]) -> dict[str, Any]:
+        options: dict[str, Any] = {}
+        if self.corner.horizon_name:
+            options[self.corner.horizon_name] = self._horizon
+        if self.corner.wants_context:
+            options["context"] = context
+        return options
+
+    def _with_state(self, answer: Any) -> tuple[Any, Any]:
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise ActionError(
+                f"a corner that takes `state` returns (action, state), got {type(answer).__name__}",
+                where=self._where,
+                mend="return the new state beside the action",
+            )
+        return answer
+
+    def _accept_raw(self, raw: Any, rows: int) -> Prediction:
+        """Take the answer of a batched corner."""
+        if not self.corner.is_chunked:
+            return self._accept(self._seam.convert(raw, (rows,), self._where))
+        if isinstance(raw, (list, tuple)) and len(raw) == rows and len({_length(part) for part in raw}) > 1:
+            return self._accept_each([self._seam.convert(part, (None,), self._where) for part in raw])
+        return self._accept_chunks(self._seam.convert(raw, (rows, None), self._where), rows)
+
+    def _ask_each(self, batch: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
+        """Ask an unbatched corner once a row, in row order."""
+        raws: dict[int, Any] = {}
+        failures: dict[int, Failure] = {}
+        started = self._clock()
+        for row, episode in enumerate(episodes):
+            try:
+                raws[row] = self._call_row(row_of(batch, row), episode)
+            except Exception as error:
+                failures[row] = self._failure(error, batch)
+        self._seconds += self._clock() - started
+        stacked = None if failures else self._quick_stack(list(raws.values()))
+        if stacked is not None:
+            return self._accept(stacked)
+        lead = (None,) if self.corner.is_chunked else ()
+        return self._accept_answered(raws, lead, failures, len(episodes))
+
+    def _ask_alone(self, batch: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
+        """Ask a batched corner once a row, after it raised for all of them together."""
+        raws: dict[int, Any] = {}
+        failures: dict[int, Failure] = {}
+        for row in range(len(episodes)):
+            alone = take_rows(batch, [row])
+            try:
+                raws[row] = self._call_batch(alone, episodes[row : row + 1])
+            except Exception as error:
+                failures[row] = self._failure(error, alone)
+        lead = (1, None) if self.corner.is_chunked else (1,)
+        return self._accept_answered(raws, lead, failures, len(episodes))
+
+    def _accept_answered(
+        self, raws: dict[int, Any], lead: tuple[int | None, ...], failures: dict[int, Failure], rows: int
+    ) -> Prediction:
+        """Take the answers of single rows; one that does not fit fails its row alone."""
+        chunks: dict[int, Batch] = {}
+        for row, raw in raws.items():
+            try:
+                converted = self._seam.convert(raw, lead, self._where)
+                chunks[row] = row_of(converted, 0) if lead[:1] == (1,) else converted
+                if self.corner.is_chunked and len(leaves(chunks[row])[0]) == 0:
+                    raise _empty_chunk(self._where)
+            except ActionError as error:
+                failures[row] = failure_from(error, "policy")
+        if not chunks:
+            return Prediction(None, failures=failures)
+        answered = list(chunks.values())
+        is_chunked = self.corner.is_chunked
+        prediction = self._accept_each(answered) if is_chunked else self._accept(stack_rows(answered))
+        if len(chunks) == rows:
+            return prediction
+        return merge(rows, [(list(chunks), prediction)], failures, is_chunked=is_chunked)
+
+    def _quick_stack(self, raws: list[Any]) -> npt.NDArray[Any] | None:
+        """Return (M, ...) actions if the answers stack at once into the space's own dtype, else None."""
+        view = self._seam.view
+        if self.corner.is_chunked or not isinstance(raws[0], (int, float, np.generic, np.ndarray)):
+            return None
+        try:
+            stacked = np.array(raws)
+        except (ValueError, TypeError):
+            return None
+        if stacked.shape != (len(raws), *view.shape) or stacked.dtype != view.dtype:
+            return None
+        return stacked
+
+    def _accept(self, actions: Batch) -> Prediction:
+        """Check the values of (M, ...) actions."""
+        checked = self._seam.check(actions)
+        return Prediction(checked.actions, None, checked.clipped, checked.failures)
+
+    def _accept_chunks(self, chunks: Batch, rows: int) -> Prediction:
+        """Cut (M, H, ...) to the horizon, check the values, and note short chunks."""
+        planned = chunk_length(chunks)
+        if planned == 0:
+            raise _empty_chunk(self._where)
+        used = min(planned, self._horizon)
+        if planned > used:
+            chunks = split_chunk(chunks, 0, used)
+        checked = self._seam.check(chunks)
+        lengths = [used] * rows if used < self._horizon else None
+        return Prediction(checked.actions, lengths, checked.clipped, checked.failures, planned)
+
+    def _accept_each(self, chunks: list[Batch]) -> Prediction:
+        """Accept one chunk (H, ...) a row; their lengths may differ."""
+        planned = [len(leaves(chunk)[0]) for chunk in chunks]
+        if min(planned) == 0:
+            raise _empty_chunk(self._where)
+        if len(set(planned)) == 1:
+            return self._accept_chunks(stack_rows(chunks), len(chunks))
+        used = [min(length, self._horizon) for length in planned]
+        prediction = self._accept_chunks(stack_rows([padded(chunk, max(used)) for chunk in chunks]), len(chunks))
+        prediction.lengths, prediction.planned = used, planned[0]
+        return prediction
+
+    def _failure(self, error: Exception, batch: Batch) -> Failure:
+        failure = failure_from(error, "policy")
+        return replace(failure, message=f"{failure.message} (in {self.corner.name}, input {signature(batch)})")
+
+
+def _empty_chunk(where: str) -> ActionError:
+    return ActionError("the chunk is empty", where=where, mend="return at least one action")
+
+
+def _length(part: Any) -> int:
+    if isinstance(part, dict):
+        part = next(iter(part.values()), ())
+    return len(part) if hasattr(part, "__len__") else -1

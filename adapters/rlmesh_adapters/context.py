@@ -1,0 +1,42 @@
+"""EpisodeContext: what a policy may know of the episode it acts in."""
+
+from __future__ import annotations
+
+import numpy as np
+
+# Keeps the policy's stream apart from the environment's own, which starts from the bare seed.
+_POLICY_STREAM = 0x706F6C69
+
+
+class EpisodeContext:
+    """One episode, as a policy sees it; lives as long as the episode.
+
+    episode_id: `ep-000001` and so on, unique in a run.
+    index: 0-based place in the plan.
+    seed: the seed the environment was reset with, None where it cannot be seeded singly.
+    step: 0-based step the policy is asked for; counts up while the episode runs.
+    """
+
+    __slots__ = ("_rng", "_rng_seed", "episode_id", "index", "seed", "step")
+
+    def __init__(self, episode_id: str, index: int, seed: int | None, *, rng_seed: int | None = None) -> None:
+        self.episode_id = episode_id
+        self.index = index
+        self.seed = seed
+        self.step = 0
+        self._rng_seed = rng_seed if rng_seed is not None else (seed or 0)
+        self._rng: np.random.Generator | None = None
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """Random numbers of this episode alone, from its planned seed and index.
+
+        Whatever lane or company an episode runs in, it draws the same numbers. Made when first used.
+        """
+        if self._rng is None:
+            entropy = [self._rng_seed % 2**64, self.index, _POLICY_STREAM]
+            self._rng = np.random.default_rng(entropy)
+        return self._rng
+
+    def __repr__(self) -> str:
+        return f"EpisodeContext({self.episode_id}, seed={self.seed}, step={self.step})"

@@ -1,0 +1,95 @@
+"""The four ways a policy may act, and which of them a route uses.
+
+| corner                | takes              | returns              |
+| `predict`             | one observation    | one action           |
+| `predict_batch`       | (M, ...) stacked   | (M, ...) actions     |
+| `predict_chunk`       | one observation    | (H, ...) actions     |
+| `predict_chunk_batch` | (M, ...) stacked   | (M, H, ...) actions  |
+
+A missing corner is derived downwards only: a batch of one, the first action of a chunk.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import LoadError
+
+CORNER_NAMES = ("predict", "predict_batch", "predict_chunk", "predict_chunk_batch")
+
+# Peers call the number of executed actions by the longer name.
+_HORIZON_NAMES = ("horizon", "execution_horizon")
+_STACKED_FIRST = ("predict_batch", "predict_chunk_batch", "predict", "predict_chunk")
+_CHUNKS_FIRST = ("predict_chunk_batch", "predict_chunk", "predict_batch", "predict")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corner:
+    """One corner that a policy offers, with the optional parameters it asks for by name.
+
+    horizon_name: the name under which it takes the horizon, or empty.
+    """
+
+    name: str
+    call: Callable[..., Any]
+    horizon_name: str = ""
+    wants_context: bool = False
+    wants_state: bool = False
+
+    @property
+    def is_batched(self) -> bool:
+        """Whether it takes M stacked observations."""
+        return self.name.endswith("_batch")
+
+    @property
+    def is_chunked(self) -> bool:
+        """Whether it returns H actions an observation."""
+        return "_chunk" in self.name
+
+
+def corner_names(policy: object) -> tuple[str, ...]:
+    """Return the names of the corners that a policy has."""
+    return tuple(name for name in CORNER_NAMES if callable(getattr(policy, name, None)))
+
+
+def choose_corner(policy: object, horizon: int) -> Corner:
+    """Return the corner that a route of this horizon uses.
+
+    horizon: actions executed a call, at least 1. Over 1 a chunk corner is preferred; at 1 the corner that
+    takes the whole batch.
+
+    Raises LoadError if the policy has no corner at all.
+    """
+    present = corner_names(policy)
+    for name in _CHUNKS_FIRST if horizon > 1 else _STACKED_FIRST:
+        if name in present:
+            return _corner(policy, name)
+    raise LoadError(
+        f"{type(policy).__name__} has none of {', '.join(CORNER_NAMES)}",
+        mend="give it a method `predict(obs)` that returns an action",
+    )
+
+
+def _corner(policy: object, name: str) -> Corner:
+    call = getattr(policy, name)
+    parameters = parameter_names(call)
+    return Corner(
+        name=name,
+        call=call,
+        horizon_name=next((known for known in _HORIZON_NAMES if known in parameters), ""),
+        wants_context="context" in parameters,
+        wants_state="state" in parameters,
+    )
+
+
+def parameter_names(call: Callable[..., Any]) -> frozenset[str]:
+    """Return the names by which a callable can be given arguments; empty where it cannot be told."""
+    try:
+        parameters = inspect.signature(call).parameters.values()
+    except (TypeError, ValueError):  # builtins and extension types without a signature
+        return frozenset()
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return frozenset(parameter.name for parameter in parameters if parameter.kind in by_name)

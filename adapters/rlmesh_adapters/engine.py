@@ -1,0 +1,134 @@
+"""AdapterEngine: the door between environments and policies, one route at a time.
+
+Every row that passes carries the id of its episode, and whatever is kept between calls is keyed by it.
+Axes: N lanes, M asking rows, H actions of a chunk.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .actions import ActionSeam
+from .advisories import AdvisoryBook
+from .batches import Batch
+from .calls import PolicyCaller
+from .context import EpisodeContext
+from .contract import RouteContract, RoutePlan
+from .corners import Corner, choose_corner, corner_names
+from .errors import EnvironmentBuildError
+from .instances import Instances
+from .predictions import Prediction
+from .roster import check_episode_ids
+from .routes import ConfiguredRoute
+
+
+class AdapterEngine:
+    """Runs routes: configure, then predict / observe / end_episodes, then release.
+
+    Thread-safe by route: configuring one never blocks predicting on another.
+
+    clock: returns seconds; without one the policy's time is not measured.
+    advisories: where what is degraded is noted.
+    """
+
+    def __init__(
+        self, *, clock: Callable[[], float] = lambda: 0.0, advisories: AdvisoryBook | None = None
+    ) -> None:
+        self._clock = clock
+        self._routes: dict[str, ConfiguredRoute] = {}
+        self._lock = threading.Lock()
+        self.advisories = advisories if advisories is not None else AdvisoryBook()
+
+    def configure(self, route: str, build_policy: Callable[[], Any], contract: RouteContract) -> RoutePlan:
+        """Make a route ready, and say how it will run.
+
+        build_policy: returns a policy; called once, or once a lane where each needs an instance of its own.
+
+        Raises EnvironmentBuildError for an action space that cannot be checked, LoadError for a policy that
+        has no corner or cannot be built again.
+        """
+        try:
+            seam = ActionSeam(contract.action)
+        except TypeError as error:
+            raise EnvironmentBuildError(
+                f"{error}", where="action space", mend="use an environment with array actions"
+            ) from error
+
+        def caller_of(policy: Any) -> PolicyCaller:
+            corner = choose_corner(policy, contract.horizon)
+            return PolicyCaller(corner, seam, horizon=contract.horizon, clock=self._clock)
+
+        first = build_policy()
+        corner = choose_corner(first, contract.horizon)
+        self._note_corner(corner, contract)
+        sharing = _sharing(first, corner, contract)
+        plan = RoutePlan(
+            corner=corner.name,
+            corners=corner_names(first),
+            horizon=contract.horizon,
+            wants_context=corner.wants_context,
+            sharing=sharing,
+        )
+        instances = Instances(first, build_policy, caller_of, sharing=sharing)
+        configured = ConfiguredRoute(plan, instances, contract.observation, self.advisories)
+        with self._lock:
+            self._routes[route] = configured
+        return plan
+
+    def _note_corner(self, corner: Corner, contract: RouteContract) -> None:
+        if contract.horizon > 1 and not corner.is_chunked:
+            self.advisories.add(
+                "no-chunk-corner",
+                "caution",
+                f"horizon is {contract.horizon}, but the policy has no chunk corner: "
+                f"`{corner.name}` is asked at every step",
+            )
+
+    def route(self, route: str) -> ConfiguredRoute:
+        """Return a configured route, for callers that ask it at every step."""
+        return self._routes[route]
+
+    def predict(self, route: str, rows: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
+        """Ask the policy for the asking rows' next actions, at most `horizon` of each.
+
+        rows: (M, ...) observations; handed to the policy as they are, so the caller must not reuse them.
+        episodes: M contexts with distinct, non-empty ids.
+
+        Raises PolicyCallError if the first row of the route's very first call fails, ActionError if the first
+        call's answer does not fit; later faults are failures of their rows.
+        """
+        return self._routes[route].predict(rows, episodes)
+
+    def observe(self, route: str, rows: Batch, episodes: Sequence[EpisodeContext]) -> None:
+        """Let frame windows see steps that are replayed without asking; a spec-less route has no windows."""
+        check_episode_ids(episodes)
+
+    def end_episodes(self, route: str, episodes: Sequence[EpisodeContext]) -> None:
+        """Forget what is kept for ended episodes and tell the policy through `on_episode_end`."""
+        self._routes[route].end_episodes(episodes)
+
+    def chunk_length(self, route: str) -> int | None:
+        """Return the length of the policy's first chunk, before the horizon cut it; None if none came."""
+        return self._routes[route].chunk_length
+
+    def release(self, route: str) -> None:
+        """Close a route: training modes are put back, `close` of the policy is called. Idempotent."""
+        with self._lock:
+            configured = self._routes.pop(route, None)
+        if configured is not None:
+            configured.close()
+
+    def close(self) -> None:
+        """Release every route."""
+        for route in list(self._routes):
+            self.release(route)
+
+
+def _sharing(policy: object, corner: Corner, contract: RouteContract) -> str:
+    if contract.sharing != "auto":
+        return contract.sharing
+    # A policy that is told to reset keeps something; until it is shown harmless, lanes must not share it.
+    keeps_state = callable(getattr(policy, "reset", None)) and not corner.wants_state
+    return "lane" if keeps_state and contract.num_lanes > 1 else "shared"

@@ -1,0 +1,111 @@
+"""What a user can mend: errors that name cause, place and mend; and failures that are counted."""
+
+from __future__ import annotations
+
+import difflib
+import traceback
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from types import TracebackType
+
+
+class HarnessError(Exception):
+    """A mistake that the user can mend; shown without a traceback, exit code 2.
+
+    cause: what is wrong, with the offending value.
+    where: file, line, key or corner it was found at; empty if there is no place.
+    mend: what to do about it; empty if there is nothing general to say.
+    """
+
+    def __init__(self, cause: str, *, where: str = "", mend: str = "") -> None:
+        super().__init__(cause)
+        self.cause = cause
+        self.where = where
+        self.mend = mend
+
+    def __str__(self) -> str:
+        lines = [self.cause]
+        if self.where:
+            lines.append(f"  at    {self.where}")
+        if self.mend:
+            lines.append(f"  mend  {self.mend}")
+        return "\n".join(lines)
+
+
+class RouteError(HarnessError):
+    """The route, as read from file and flags, cannot be meant."""
+
+
+class LoadError(HarnessError):
+    """The policy cannot be loaded or built."""
+
+
+class EnvironmentBuildError(HarnessError):
+    """The environment cannot be found or built."""
+
+
+class PolicyCallError(HarnessError):
+    """The policy failed on its very first call, so nothing can be scored."""
+
+
+class ActionError(HarnessError):
+    """What the policy returned does not fit the environment's action space."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why one episode could not be finished. Plain text, so that it crosses process borders.
+
+    phase: `reset`, `step` (the environment), `policy` (the call), `action` (its value).
+    step: 0-based step of the episode, None if the reporter does not know it.
+    message: one line with type and text of the error.
+    detail: file, line and function of the user's code it came from, or empty.
+    mend: what to do about it, or empty.
+    """
+
+    phase: str
+    message: str
+    step: int | None = None
+    detail: str = ""
+    mend: str = ""
+
+    def at_step(self, step: int) -> Failure:
+        """Return the same failure, placed at `step` of its episode."""
+        return replace(self, step=step)
+
+
+def failure_from(error: BaseException, phase: str) -> Failure:
+    """Describe an exception of the user's code as a `Failure` of `phase`."""
+    if isinstance(error, HarnessError):
+        return Failure(phase=phase, message=error.cause, detail=error.where, mend=error.mend)
+    return Failure(phase=phase, message=describe_error(error), detail=user_place(error.__traceback__))
+
+
+def describe_error(error: BaseException) -> str:
+    """Return type and first line of an exception's text, such as `ValueError: bad shape`.
+
+    An exception whose own text cannot be made does not break the report.
+    """
+    try:
+        text = error.cause if isinstance(error, HarnessError) else str(error)
+    except Exception:  # a user's __str__ may raise anything
+        text = "(its message cannot be shown)"
+    lines = text.strip().splitlines()
+    name = type(error).__name__
+    return f"{name}: {lines[0].strip()}" if lines else name
+
+
+def user_place(trace: TracebackType | None) -> str:
+    """Return `file:line in function` of the innermost frame of a traceback, or an empty text."""
+    frames = traceback.extract_tb(trace)
+    if not frames:
+        return ""
+    last = frames[-1]
+    return f"{last.filename}:{last.lineno} in {last.name}"
+
+
+def nearest(name: str, known: Iterable[str], *, limit: int = 3) -> list[str]:
+    """Return up to `limit` known names that look like `name`, best first; case is ignored."""
+    by_lower = {candidate.lower(): candidate for candidate in known}
+    found = difflib.get_close_matches(name.lower(), by_lower, n=limit, cutoff=0.5)
+    return [by_lower[match] for match in found]

@@ -1,0 +1,168 @@
+"""Instances: which policy object answers for which episode, and its life from `reset` to `close`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .batches import Batch, take_rows
+from .calls import PolicyCaller
+from .context import EpisodeContext
+from .corners import parameter_names
+from .errors import Failure, failure_from
+from .modes import EvalMode
+from .predictions import Prediction, merge
+
+
+class Instances:
+    """One policy object for all lanes, or one for each episode that is being played.
+
+    An object is handed from an ended episode to the next one, after its `reset`.
+
+    first: a policy that is built already.
+    build: returns another one.
+    caller_of: makes the caller of a policy.
+    sharing: `shared` or `lane`.
+    """
+
+    def __init__(
+        self,
+        first: Any,
+        build: Callable[[], Any],
+        caller_of: Callable[[Any], PolicyCaller],
+        *,
+        sharing: str,
+    ) -> None:
+        self.sharing = sharing
+        self._build = build
+        self._caller_of = caller_of
+        self._modes = EvalMode()
+        self._slots = [_Slot(first, caller_of(first))]
+        self._modes.enter(first)
+        self._free = [self._slots[0]] if sharing == "lane" else []
+        self._playing: dict[str, _Slot] = {}
+        self._is_chunked = self._slots[0].caller.corner.is_chunked
+        self._company: Sequence[EpisodeContext] | None = None
+        needs_begin = self._slots[0].has_hooks or sharing == "lane"
+        #: Asks the instances of M episodes; an episode's first call is preceded by `reset`.
+        self.predict: Callable[[Batch, Sequence[EpisodeContext]], Prediction] = (
+            self._predict if needs_begin else self._slots[0].caller.predict
+        )
+
+    def _predict(self, batch: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
+        failures: dict[int, Failure] = {}
+        if episodes is not self._company:
+            failures = self._begin(episodes)
+            self._company = episodes if not failures else None
+        if failures:
+            return self._predict_rest(batch, episodes, failures)
+        if self.sharing == "shared":
+            return self._slots[0].caller.predict(batch, episodes)
+        return self._predict_each(batch, episodes)
+
+    def _begin(self, episodes: Sequence[EpisodeContext]) -> dict[int, Failure]:
+        failures: dict[int, Failure] = {}
+        for row, episode in enumerate(episodes):
+            if episode.episode_id in self._playing:
+                continue
+            try:
+                slot = self._acquire()
+                slot.reset(episode)
+            except Exception as error:
+                failures[row] = failure_from(error, "policy")
+            else:
+                self._playing[episode.episode_id] = slot
+        return failures
+
+    def _acquire(self) -> _Slot:
+        if self.sharing == "shared":
+            return self._slots[0]
+        if self._free:
+            return self._free.pop()
+        policy = self._build()
+        self._modes.enter(policy)
+        slot = _Slot(policy, self._caller_of(policy))
+        self._slots.append(slot)
+        return slot
+
+    def _predict_rest(
+        self, batch: Batch, episodes: Sequence[EpisodeContext], failures: dict[int, Failure]
+    ) -> Prediction:
+        """Ask for the rows whose `reset` went well."""
+        rows = [row for row in range(len(episodes)) if row not in failures]
+        if not rows:
+            return Prediction(None, failures=failures)
+        answer = self._predict(take_rows(batch, rows), [episodes[row] for row in rows])
+        return merge(len(episodes), [(rows, answer)], failures, is_chunked=self._is_chunked)
+
+    def _predict_each(self, batch: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
+        if len(episodes) == 1:
+            return self._playing[episodes[0].episode_id].caller.predict(batch, episodes)
+        answers = []
+        for row, episode in enumerate(episodes):
+            caller = self._playing[episode.episode_id].caller
+            answers.append(([row], caller.predict(take_rows(batch, [row]), (episode,))))
+        return merge(len(episodes), answers, {}, is_chunked=self._is_chunked)
+
+    def end(self, episode: EpisodeContext) -> Failure | None:
+        """Take an episode off its instance; return what `on_episode_end` raised, if it did."""
+        self._company = None
+        slot = self._playing.pop(episode.episode_id, None)
+        if slot is None:
+            slot = self._slots[0]
+            slot.caller.states.pop(episode.episode_id, None)
+            return None
+        slot.caller.states.pop(episode.episode_id, None)
+        if self.sharing == "lane":
+            self._free.append(slot)
+        return slot.ended(episode)
+
+    def close(self) -> Failure | None:
+        """Put training modes back and call `close` of every policy; return the first failure."""
+        failure: Failure | None = None
+        try:
+            for slot in self._slots:
+                try:
+                    slot.close()
+                except Exception as error:
+                    failure = failure or failure_from(error, "policy")
+        finally:
+            self._modes.leave()
+        return failure
+
+
+class _Slot:
+    """One policy object with its caller and hooks."""
+
+    def __init__(self, policy: Any, caller: PolicyCaller) -> None:
+        self.caller = caller
+        self._close = getattr(policy, "close", None)
+        self._reset = _hook(policy, "reset")
+        self._ended = _hook(policy, "on_episode_end")
+        self.has_hooks = self._reset is not None or self._ended is not None
+
+    def reset(self, episode: EpisodeContext) -> None:
+        if self._reset is not None:
+            self._reset(episode)
+
+    def ended(self, episode: EpisodeContext) -> Failure | None:
+        if self._ended is not None:
+            try:
+                self._ended(episode)
+            except Exception as error:
+                return failure_from(error, "policy")
+        return None
+
+    def close(self) -> None:
+        if callable(self._close):
+            self._close()
+
+
+def _hook(policy: Any, name: str) -> Callable[[EpisodeContext], Any] | None:
+    """Return a hook as a function of the context, which is passed on only if the policy takes it."""
+    hook = getattr(policy, name, None)
+    if not callable(hook):
+        return None
+    if "context" in parameter_names(hook):
+        return lambda context: hook(context=context)
+    return lambda context: hook()

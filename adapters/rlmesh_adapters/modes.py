@@ -1,0 +1,84 @@
+"""Modules left in training mode: put into eval mode for a run, and put back as they were."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+_MAX_OBJECTS = 20_000
+# Longer containers hold data, not modules.
+_MAX_CONTAINER = 1_000
+_PLAIN = (str, bytes, int, float, complex, bool, type(None))
+
+
+class EvalMode:
+    """Holds the training flags that a policy had before `enter`, and restores them in `leave`."""
+
+    def __init__(self) -> None:
+        self._flags: list[tuple[Any, bool]] = []
+        self._switched: list[Any] = []
+
+    def enter(self, policy: object) -> None:
+        """Put every module found in `policy` that is in training mode into eval mode.
+
+        A module is whatever has a boolean `training` and a callable `eval`, as in Torch. Found through
+        attributes, lists, tuples and dicts, and through `modules()` where there is one.
+        """
+        found = [(module, bool(module.training)) for module in _modules(policy)]
+        self._flags.extend(found)
+        for module, was_training in found:
+            if was_training and module.training and callable(getattr(module, "eval", None)):
+                self._switched.append(module)
+                module.eval()
+
+    def leave(self) -> None:
+        """Restore every module's own flag; parts that were frozen in eval mode stay so."""
+        for module in reversed(self._switched):
+            if callable(getattr(module, "train", None)):
+                module.train(True)
+        for module, was_training in self._flags:
+            if bool(module.training) != was_training:
+                # `train` of a parent reaches its children; each flag is set singly to undo that.
+                module.training = was_training
+        self._flags.clear()
+        self._switched.clear()
+
+
+def _modules(root: object) -> Iterator[Any]:
+    seen: set[int] = set()
+    waiting: list[object] = [root]
+    while waiting and len(seen) < _MAX_OBJECTS:
+        item = waiting.pop()
+        if id(item) in seen or isinstance(item, (_PLAIN, type)) or _is_array(item):
+            continue
+        seen.add(id(item))
+        if isinstance(item, (dict, list, tuple, set)):
+            if len(item) <= _MAX_CONTAINER:
+                waiting.extend(item.values() if isinstance(item, dict) else item)
+        else:
+            if _has_flag(item):
+                yield item
+            waiting.extend(reversed(list(_attributes(item))))
+
+
+def _is_array(item: object) -> bool:
+    return hasattr(item, "__array_interface__") or hasattr(item, "__dlpack__")
+
+
+def _has_flag(item: object) -> bool:
+    try:
+        return isinstance(getattr(item, "training", None), bool)
+    except Exception:  # a user's property may raise anything
+        return False
+
+
+def _attributes(item: object) -> Iterator[object]:
+    if callable(modules := getattr(item, "modules", None)) and _has_flag(item):
+        yield from modules()
+    values = getattr(item, "__dict__", None)
+    if isinstance(values, dict) and type(item).__name__ != "module":
+        yield from values.values()
+    elif isinstance(values, dict):
+        # Of a module that is itself the policy only what the file defines, not what it imports.
+        own = values.get("__name__")
+        yield from (value for value in values.values() if getattr(type(value), "__module__", None) == own)

@@ -1,0 +1,1 @@
+"""Environments as lanes: the only folder that imports gymnasium."""

@@ -1,0 +1,91 @@
+"""Infos, lane by lane: merged dicts taken apart, success and metrics read.
+
+A key that a lane did not report is absent. It is never False and never 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .steps import Info
+
+#: Where environments report success, in the order in which we look.
+SUCCESS_KEYS = ("is_success", "success")
+
+
+def split_infos(infos: Mapping[str, Any], num_lanes: int) -> list[Info]:
+    """Take the merged infos of a vector environment apart.
+
+    Knows the layouts of Gymnasium: arrays with a `_key` mask of the lanes that reported, nested dicts of
+    them, and `final_info` as a list of dicts (0.29) or a dict of arrays (1.x, SAME_STEP).
+
+    Returns one dict a lane, holding only what that lane reported.
+    """
+    lanes: list[Info] = [{} for _ in range(num_lanes)]
+    for key, value in infos.items():
+        if key.startswith("_") and key[1:] in infos:
+            continue
+        mask = infos.get(f"_{key}")
+        for lane, part in enumerate(_parts(value, num_lanes)):
+            if part is not _ABSENT and (mask is None or bool(mask[lane])):
+                lanes[lane][key] = part
+    return lanes
+
+
+_ABSENT = object()
+
+
+def _parts(value: Any, num_lanes: int) -> Sequence[Any]:
+    if isinstance(value, Mapping):
+        return [part or _ABSENT for part in split_infos(value, num_lanes)]
+    if isinstance(value, (list, tuple)) and len(value) == num_lanes:
+        return [_ABSENT if part is None else part for part in value]
+    if isinstance(value, np.ndarray) and value.ndim and len(value) == num_lanes:
+        return [_ABSENT if part is None else part for part in value]
+    return [value] * num_lanes
+
+
+def final_info(info: Info) -> Info:
+    """Return what a lane reported at its last step: its `final_info` where there is one, else its info."""
+    final = info.get("final_info")
+    return final if isinstance(final, dict) else info
+
+
+def read_flag(info: Mapping[str, Any], key: str) -> bool | None:
+    """Return a yes-or-no value of an info, None if it is absent or is no single truth value.
+
+    Takes bools, numbers and one-element arrays; what is not finite is no value. Dots lead into nested dicts.
+    """
+    value = info.get(key)
+    if value is True or value is False:
+        return value
+    number = read_number(info, key)
+    return None if number is None else number != 0
+
+
+def read_number(info: Mapping[str, Any], key: str) -> float | None:
+    """Return a number of an info, None if it is absent, not one number, or not finite.
+
+    Takes bools, numbers and one-element arrays. Dots lead into nested dicts, unless the key itself is there.
+    """
+    value: Any = info.get(key, _ABSENT)
+    if value is _ABSENT:
+        value = info
+        for part in key.split("."):
+            if not isinstance(value, Mapping) or part not in value:
+                return None
+            value = value[part]
+    if isinstance(value, str) or value is None:
+        return None
+    try:
+        array = np.asarray(value, np.float64)
+    except (TypeError, ValueError):
+        return None
+    if array.size != 1:
+        return None
+    number = float(array.reshape(-1)[0])
+    return number if math.isfinite(number) else None

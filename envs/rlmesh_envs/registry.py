@@ -1,0 +1,121 @@
+"""Finding an environment by its id, and saying what is near when it is not there."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+from gymnasium.envs.registration import EnvSpec
+
+from rlmesh_adapters.errors import EnvironmentBuildError, describe_error, nearest
+
+from .request import EnvRequest
+
+# Ids whose package does not say its name: (start of the id, module to import, package to install).
+_PACKAGES = (
+    ("MiniGrid-", "minigrid", "minigrid"),
+    ("BabyAI-", "minigrid", "minigrid"),
+    ("PointMaze_", "gymnasium_robotics", "gymnasium-robotics"),
+    ("AntMaze_", "gymnasium_robotics", "gymnasium-robotics"),
+    ("Adroit", "gymnasium_robotics", "gymnasium-robotics"),
+    ("Fetch", "gymnasium_robotics", "gymnasium-robotics"),
+    ("HandManipulate", "gymnasium_robotics", "gymnasium-robotics"),
+    ("HandReach", "gymnasium_robotics", "gymnasium-robotics"),
+    ("FrankaKitchen", "gymnasium_robotics", "gymnasium-robotics"),
+    ("ALE/", "ale_py", "ale-py"),
+    ("gym_pusht/", "gym_pusht", "gym-pusht"),
+    ("gym_aloha/", "gym_aloha", "gym-aloha"),
+    ("gym_xarm/", "gym_xarm", "gym-xarm"),
+    ("highway", "highway_env", "highway-env"),
+)
+
+Factory = Callable[..., Any]
+
+
+def find_environment(request: EnvRequest) -> EnvSpec | Factory:
+    """Return the registered spec of a request's id, or the class or function that its id names.
+
+    Imports what the request lists, the module in front of a colon, and the package that is known to register
+    ids of that form.
+
+    Raises EnvironmentBuildError if a module cannot be imported or nothing has that id; names the nearest ids.
+    """
+    for module in request.imports:
+        _import(module, f"env.imports: {module}")
+    module_name, _, name = request.id.rpartition(":")
+    if module_name:
+        module = _import(module_name, f"env: {request.id}")
+        if name not in gym.registry and callable(getattr(module, name, None)):
+            factory: Factory = getattr(module, name)
+            return factory
+    if name not in gym.registry:
+        _import_known_package(name)
+    spec = gym.registry.get(name) or _default_version(name)
+    if spec is None:
+        raise _unknown(name)
+    return spec
+
+
+def _import(module: str, where: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        missing = error.name or module
+        raise EnvironmentBuildError(
+            f"module `{missing}` is not installed",
+            where=where,
+            mend=f"install it, or put its folder on PYTHONPATH (`{missing}` was not found there)",
+        ) from error
+    except Exception as error:
+        raise EnvironmentBuildError(
+            f"importing `{module}` failed: {describe_error(error)}",
+            where=where,
+            mend="mend that module first",
+        ) from error
+
+
+def _import_known_package(name: str) -> None:
+    candidates = [module for start, module, _ in _PACKAGES if name.startswith(start)]
+    if "/" in name:
+        candidates.append(name.split("/", 1)[0])
+    for candidate in candidates:
+        if _is_installed(candidate):
+            gym.register_envs(_import(candidate, f"env: {name}"))
+            return
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _default_version(name: str) -> EnvSpec | None:
+    """Return the latest version of an id that is given without one, as gymnasium does."""
+    versions = [spec for spec in gym.registry.values() if _family(spec) == name and spec.version is not None]
+    return max(versions, key=lambda spec: spec.version or 0, default=None)
+
+
+def _family(spec: EnvSpec) -> str:
+    return f"{spec.namespace}/{spec.name}" if spec.namespace else spec.name
+
+
+def _unknown(name: str) -> EnvironmentBuildError:
+    package = next((package for start, _, package in _PACKAGES if name.startswith(start)), None)
+    if package is not None and not any(spec.startswith(name.split("-")[0]) for spec in gym.registry):
+        return EnvironmentBuildError(
+            f"`{name}` comes with the package `{package}`, which is not installed",
+            where="env.id",
+            mend=f"pip install {package}",
+        )
+    near = nearest(name, gym.registry)
+    mend = f"did you mean {' or '.join(near)}?" if near else "list the module that registers it in env.imports"
+    return EnvironmentBuildError(
+        f"no environment has the id `{name}`",
+        where="env.id",
+        mend=f"{mend} Or give `module:{name}` to import a module first" if near else mend,
+    )

@@ -1,0 +1,66 @@
+"""EnvRequest: which environment a route asks for, as plain data that crosses process borders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrapperRequest:
+    """One wrapper that a route adds.
+
+    name: `package.module:Class`, or the bare name of one of gymnasium's own wrappers.
+    kwargs: its arguments beside the environment.
+    """
+
+    name: str
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvRequest:
+    """One environment, as often as there are lanes.
+
+    id: registered id, `module:id`, or `module:name` of a class or function that makes the environment.
+    kwargs: arguments of its constructor.
+    imports: modules to import first, because they register it.
+    wrappers: innermost first.
+    num_envs: N lanes.
+    vectorization: `sync` (this process), `async` (worker processes), `native` (its own vector entry point).
+    autoreset: None for lanes that we reset; `next_step`, `same_step` or `disabled` for gymnasium's own vector
+        environment of that mode.
+    start_method: `fork`, `forkserver` or `spawn` for worker processes; None is the platform's default.
+    max_episode_steps: replaces the registered limit; None keeps it.
+    prepare: called first in every worker process, such as to load the file that registers the environment.
+    """
+
+    id: str
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    imports: tuple[str, ...] = ()
+    wrappers: tuple[WrapperRequest, ...] = ()
+    num_envs: int = 1
+    vectorization: str = "sync"
+    autoreset: str | None = None
+    start_method: str | None = None
+    max_episode_steps: int | None = None
+    prepare: Callable[[], object] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvInfo:
+    """What a built environment turned out to be, for the record.
+
+    id: full id with version.
+    layers: class names from the outermost wrapper to the environment itself.
+    max_episode_steps: its own limit in steps, None if it has none.
+    autoreset: `disabled` for lanes that we reset, else the vector environment's mode.
+    is_seeded: whether single episodes start from their own seed.
+    """
+
+    id: str
+    layers: tuple[str, ...]
+    max_episode_steps: int | None
+    autoreset: str
+    is_seeded: bool

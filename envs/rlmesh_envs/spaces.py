@@ -1,0 +1,55 @@
+"""Gymnasium spaces as the views the engine works with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from rlmesh_adapters.spaces import SpaceView, frozen_array
+
+
+def view_of(space: spaces.Space[Any]) -> SpaceView:
+    """Return the view of a gymnasium space; what does not stack is `opaque` and passed on as objects."""
+    if isinstance(space, spaces.Dict):
+        children = tuple((name, view_of(child)) for name, child in space.spaces.items())
+        return SpaceView(kind="dict", children=children, label=_label(space))
+    if isinstance(space, spaces.Tuple):
+        parts = tuple((position, view_of(child)) for position, child in enumerate(space.spaces))
+        return SpaceView(kind="tuple", children=parts, label=_label(space))
+    if isinstance(space, spaces.Box):
+        return SpaceView(
+            kind="box",
+            shape=space.shape,
+            dtype=np.dtype(space.dtype),
+            low=frozen_array(space.low, shape=space.shape),
+            high=frozen_array(space.high, shape=space.shape),
+            label=_label(space),
+        )
+    if isinstance(space, spaces.Discrete):
+        low = int(space.start)
+        return _whole_numbers("discrete", space, low, low + int(space.n) - 1)
+    if isinstance(space, spaces.MultiDiscrete):
+        return _whole_numbers("multi_discrete", space, space.start, space.start + space.nvec - 1)
+    if isinstance(space, spaces.MultiBinary):
+        return _whole_numbers("multi_binary", space, 0, 1)
+    kind = "text" if isinstance(space, spaces.Text) else "opaque"
+    return SpaceView(kind=kind, contains=space.contains, label=_label(space))  # type: ignore[arg-type]
+
+
+def _whole_numbers(kind: Any, space: spaces.Space[Any], low: Any, high: Any) -> SpaceView:
+    shape = space.shape or ()
+    dtype = np.dtype(space.dtype)
+    return SpaceView(
+        kind=kind,
+        shape=shape,
+        dtype=dtype,
+        low=frozen_array(low, shape=shape, dtype=dtype),
+        high=frozen_array(high, shape=shape, dtype=dtype),
+        label=_label(space),
+    )
+
+
+def _label(space: spaces.Space[Any]) -> str:
+    return repr(space)

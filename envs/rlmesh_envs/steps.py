@@ -1,0 +1,77 @@
+"""What lanes give back: the rows of those that were reset or stepped.
+
+Axes: R stepped lanes in the order they were named, K lanes at their first observation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from rlmesh_adapters.batches import Batch
+from rlmesh_adapters.errors import Failure
+
+#: One lane's info dict, as its environment gave it.
+Info = dict[str, Any]
+
+
+#: Shared, so typed as what nobody writes to.
+NO_FAILURES: Mapping[int, Failure] = {}
+
+
+class LaneResets(msgspec.Struct):
+    """Lanes that stand at the first observation of an episode.
+
+    lanes: lane numbers.
+    observations: (K, ...) in the order of `lanes`; undefined in the rows of failures.
+    infos: K info dicts of the resets.
+    failures: row -> why the reset failed.
+    casts: what loses precision when observations are stored in their space's dtype, or empty.
+    """
+
+    lanes: Sequence[int]
+    observations: Batch
+    infos: Sequence[Info]
+    failures: Mapping[int, Failure] = msgspec.field(default_factory=dict)
+    casts: str = ""
+
+
+class LaneSteps(msgspec.Struct):
+    """One step of R lanes.
+
+    observations: (R, ...); arrays are new at every step and may be kept.
+    rewards: R finite numbers, of float64 precision; undefined in the rows of failures.
+    ended: (row, terminated, truncated) of the lanes whose episode ended with this step.
+    infos: R info dicts, or None if all are empty.
+    failures: row -> why the step failed.
+    started: lanes that an autoreset brought to the first observation of a new episode.
+    """
+
+    observations: Batch
+    rewards: Sequence[float] | npt.NDArray[np.float64]
+    ended: list[tuple[int, bool, bool]]
+    infos: Sequence[Info] | None = None
+    failures: Mapping[int, Failure] = msgspec.field(default_factory=dict)
+    started: LaneResets | None = None
+
+
+def scalar_reward(reward: Any) -> float:
+    """Return a reward as a float64 number.
+
+    Takes numbers and arrays of exactly one element. Raises ValueError or TypeError for the rest.
+    """
+    if isinstance(reward, (int, float, np.number, np.bool_)):
+        return float(reward)
+    array = np.asarray(reward, np.float64)
+    if array.size != 1:
+        raise ValueError(f"the reward has shape {array.shape}, expected one number")
+    return float(array.reshape(-1)[0])
+
+
+def bad_reward(reward: float) -> Failure:
+    """Describe a reward that is NaN or infinite."""
+    return Failure(phase="step", message=f"the environment's reward is {reward}")

@@ -1,0 +1,48 @@
+"""The command `rlmesh`. Everything heavy is imported by the command that needs it."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from . import __version__
+from .commands.eval import eval_command
+
+app = typer.Typer(
+    name="rlmesh",
+    help="Score a policy on gymnasium environments: every episode, every advisory, a number you can trust.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("eval", no_args_is_help=False)(eval_command)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"rlmesh {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _top(
+    version: bool = typer.Option(
+        False, "--version", callback=_show_version, is_eager=True, help="Print the version and leave."
+    ),
+) -> None:
+    """Take the options that stand before the command."""
+
+
+def main() -> None:
+    """Run the command line; the console scripts call this."""
+    # Text of users and environments may hold what the terminal's encoding cannot show.
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    app()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""`rlmesh eval`: parse, call, show, leave."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+_ROUTE = "Route"
+_RUN = "Run"
+_JUDGE = "Judgement"
+_SHOW = "Output"
+
+
+def eval_command(
+    policy: Annotated[
+        str | None,
+        typer.Argument(help="policy.py, policy.py:Name, package.module:Name, random or zero.", show_default=False),
+    ] = None,
+    route: Annotated[
+        Path | None, typer.Option("--route", help="YAML file; flags override it.", rich_help_panel=_ROUTE)
+    ] = None,
+    env: Annotated[
+        str | None, typer.Option("--env", help="Environment id, or module:id.", rich_help_panel=_ROUTE)
+    ] = None,
+    env_arg: Annotated[
+        list[str] | None,
+        typer.Option("--env-arg", help="NAME=VALUE for its constructor; repeat.", rich_help_panel=_ROUTE),
+    ] = None,
+    policy_arg: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy-arg", help="NAME=VALUE for the policy's constructor; repeat.", rich_help_panel=_ROUTE
+        ),
+    ] = None,
+    episodes: Annotated[
+        int | None, typer.Option("--episodes", "-n", help="Episodes to play [50].", rich_help_panel=_RUN)
+    ] = None,
+    num_envs: Annotated[
+        int | None, typer.Option("--num-envs", help="Lanes played side by side [1].", rich_help_panel=_RUN)
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Episode i resets with seed + i [0].", rich_help_panel=_RUN)
+    ] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option("--seeds", help="One seed an episode: 3,1,4 or 11..15.", rich_help_panel=_RUN),
+    ] = None,
+    horizon: Annotated[
+        int | None, typer.Option("--horizon", help="Actions executed a policy call [1].", rich_help_panel=_RUN)
+    ] = None,
+    max_episode_steps: Annotated[
+        int | None,
+        typer.Option("--max-episode-steps", help="Replaces the environment's own limit.", rich_help_panel=_RUN),
+    ] = None,
+    max_episode_seconds: Annotated[
+        float | None,
+        typer.Option("--max-episode-seconds", help="Ends an episode by the clock.", rich_help_panel=_RUN),
+    ] = None,
+    vectorization: Annotated[
+        str | None,
+        typer.Option(
+            "--vectorization", help="sync, async (worker processes) or native [sync].", rich_help_panel=_RUN
+        ),
+    ] = None,
+    start_method: Annotated[
+        str | None,
+        typer.Option("--start-method", help="fork, forkserver or spawn, for async.", rich_help_panel=_RUN),
+    ] = None,
+    autoreset: Annotated[
+        str | None,
+        typer.Option(
+            "--autoreset",
+            help="Use gymnasium's own vector environment: next_step, same_step or disabled.",
+            rich_help_panel=_RUN,
+        ),
+    ] = None,
+    instances: Annotated[
+        str | None,
+        typer.Option(
+            "--instances",
+            help="Policy objects: shared, lane (one a lane) or auto: one a lane if it has reset() [auto].",
+            rich_help_panel=_RUN,
+        ),
+    ] = None,
+    success: Annotated[
+        str | None,
+        typer.Option(
+            "--success",
+            help="KEY, KEY:any, or 'return >= X' [is_success or success, last value].",
+            rich_help_panel=_JUDGE,
+        ),
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", help="Info key of a number to report; repeat.", rich_help_panel=_JUDGE),
+    ] = None,
+    gate: Annotated[
+        list[str] | None,
+        typer.Option("--gate", help="Bar to meet, such as 'success_rate >= 0.9'; repeat.", rich_help_panel=_JUDGE),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Cautions count as a missed bar.", rich_help_panel=_JUDGE)
+    ] = False,
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder that the run's own folder is put into.", rich_help_panel=_SHOW)
+    ] = Path("runs"),
+    show_all: Annotated[bool, typer.Option("--all", help="List every episode.", rich_help_panel=_SHOW)] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document and nothing else.", rich_help_panel=_SHOW)
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print only where the run is.", rich_help_panel=_SHOW)
+    ] = False,
+) -> None:
+    """Score a policy: play seeded episodes, print what happened, write the run.
+
+    rlmesh eval policy.py --env CartPole-v1 --num-envs 8
+
+    rlmesh eval --route route.yaml --gate "success_rate >= 0.9"
+    """
+    from rlmesh_cli.evaluation_command import Request, run  # noqa: PLC0415 - gymnasium and numpy start with it
+
+    code = run(
+        Request(
+            policy=policy,
+            route=route,
+            env=env,
+            env_args=tuple(env_arg or ()),
+            policy_args=tuple(policy_arg or ()),
+            episodes=episodes,
+            num_envs=num_envs,
+            seed=seed,
+            seeds=seeds,
+            horizon=horizon,
+            max_episode_steps=max_episode_steps,
+            max_episode_seconds=max_episode_seconds,
+            vectorization=vectorization,
+            start_method=start_method,
+            autoreset=autoreset,
+            instances=instances,
+            success=success,
+            metrics=tuple(metric or ()),
+            gates=tuple(gate or ()),
+            strict=strict,
+            out=out,
+            show_all=show_all,
+            as_json=as_json,
+            quiet=quiet,
+        )
+    )
+    raise typer.Exit(int(code))

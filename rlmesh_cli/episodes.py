@@ -1,0 +1,107 @@
+"""Episodes: what is planned, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+End = Literal["terminated", "truncated", "step_cap", "time_cap", "error", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """One planned episode.
+
+    index: 0-based place in the plan.
+    seed: what its environment is reset with.
+    """
+
+    index: int
+    seed: int
+
+    @property
+    def id(self) -> str:
+        """`ep-000001` for index 0."""
+        return f"ep-{self.index + 1:06d}"
+
+
+def plan_episodes(seeds: tuple[int, ...]) -> tuple[Episode, ...]:
+    """Return one episode a seed, in order."""
+    return tuple(Episode(index, seed) for index, seed in enumerate(seeds))
+
+
+class EpisodeError(msgspec.Struct, frozen=True, kw_only=True):
+    """Why an episode could not be finished.
+
+    phase: `reset` or `step` of the environment, `policy` (the call), `action` (its value).
+    step: 0-based step it happened at; None before the first.
+    message: type and text of the error.
+    place: file, line and function of the user's code, or None.
+    """
+
+    phase: str
+    step: int | None
+    message: str
+    place: str | None = None
+
+
+class Seconds(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an episode's time went, in seconds; what lanes did together is divided evenly among them.
+
+    env: in `step` and `reset`. policy: inside the policy's own code. adapter: conversion and checks.
+    total: from reset to end on the wall clock.
+    """
+
+    env: float
+    policy: float
+    adapter: float
+    total: float
+
+
+class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of `episodes.jsonl`.
+
+    seed: None where the environment could not be seeded for this episode alone.
+    length: steps that were finished. return_: float64 sum of their rewards (`return` in the file).
+    success: by the declared rule; None is "not reported".
+    success_final, success_any: last value that was reported, and whether any was true.
+    success_at_reset: what the reset reported.
+    success_source: info key, or `return_at_least`, that `success` was read from.
+    start_hash: of the first observation and info. trace_hash: of the executed actions and rewards.
+    clipped_actions: executed actions that had a number clipped into its Box.
+    metrics: last reported value of the info keys that the route names; None is "not reported".
+    """
+
+    index: int
+    seed: int | None
+    episode_id: str
+    lane: int
+    length: int
+    return_: float = msgspec.field(name="return")
+    end: End
+    terminated: bool
+    truncated: bool
+    success: bool | None
+    success_final: bool | None
+    success_any: bool | None
+    success_at_reset: bool | None
+    success_source: str | None
+    start_hash: str | None
+    trace_hash: str
+    policy_calls: int
+    clipped_actions: int
+    metrics: dict[str, float | None]
+    error: EpisodeError | None
+    seconds: Seconds
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the episode could not be finished."""
+        return self.error is not None
+
+
+def row_without_arrangement(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of `episodes.jsonl` without what depends on how the run was arranged."""
+    return {key: value for key, value in row.items() if key not in ("lane", "seconds")}

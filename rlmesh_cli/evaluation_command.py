@@ -1,0 +1,109 @@
+"""What `rlmesh eval` does between its flags and its exit code."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rlmesh_adapters.errors import HarnessError
+
+from .evaluate import Evaluation, evaluate, summary_record
+from .exits import Exit
+from .flags import read_flags
+from .progress import make_watcher
+from .records import strict_json
+from .route import read_route
+from .signals import StopOnSignal
+from .streams import user_output_to_stderr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """The flags of `rlmesh eval`, as typed; None is a flag that was not given."""
+
+    policy: str | None = None
+    route: Path | None = None
+    env: str | None = None
+    env_args: tuple[str, ...] = ()
+    policy_args: tuple[str, ...] = ()
+    episodes: int | None = None
+    num_envs: int | None = None
+    seed: int | None = None
+    seeds: str | None = None
+    horizon: int | None = None
+    max_episode_steps: int | None = None
+    max_episode_seconds: float | None = None
+    vectorization: str | None = None
+    start_method: str | None = None
+    autoreset: str | None = None
+    instances: str | None = None
+    success: str | None = None
+    metrics: tuple[str, ...] = ()
+    gates: tuple[str, ...] = ()
+    strict: bool = False
+    out: Path = Path("runs")
+    show_all: bool = False
+    as_json: bool = False
+    quiet: bool = False
+
+
+def run(request: Request) -> Exit:
+    """Evaluate, show, and return the exit code; a user's mistake is one message, a fault of ours a traceback."""
+    try:
+        # A policy file may change the folder; what the user typed is meant from here.
+        out = request.out.absolute()
+        source: dict[str, Any] = {
+            "argv": sys.argv[1:],
+            "route_file": str(request.route.absolute()) if request.route is not None else None,
+        }
+        with user_output_to_stderr(), StopOnSignal() as stopper:
+            route = read_route(request.route, read_flags(request))
+            watcher = make_watcher(is_silent=request.as_json or request.quiet)
+            evaluation = evaluate(route, out=out, watcher=watcher, stopper=stopper, source=source)
+        code = exit_code(evaluation, strict=request.strict)
+        _show(evaluation, code, request)
+    except HarnessError as error:
+        _say(f"rlmesh: {error}")
+        return Exit.USAGE
+    except KeyboardInterrupt:
+        _say("rlmesh: interrupted before the first episode; nothing was written")
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except Exception:
+        _say(traceback.format_exc())
+        _say("rlmesh: this is a bug of rlmesh, please report it with the lines above")
+        return Exit.BUG
+    return code
+
+
+def exit_code(evaluation: Evaluation, *, strict: bool) -> Exit:
+    """Return what a run means to a script.
+
+    A missed bar comes before errored episodes. Errored episodes that a passed gate on `errors` allows are no
+    reason to fail.
+    """
+    if evaluation.status == "interrupted":
+        return Exit.INTERRUPTED
+    cautions = any(advisory.severity == "caution" for advisory in evaluation.advisories)
+    if not all(verdict.passed for verdict in evaluation.verdicts) or (strict and cautions):
+        return Exit.MISSED
+    is_allowed = any(verdict.metric == "errors" for verdict in evaluation.verdicts)
+    return Exit.ERRORED if evaluation.summary.errors and not is_allowed else Exit.DONE
+
+
+def _show(evaluation: Evaluation, code: Exit, request: Request) -> None:
+    if request.as_json:
+        record = {**summary_record(evaluation), "exit_code": int(code)}
+        sys.stdout.write(strict_json(record).decode() + "\n")
+        return
+    from .tables import show_evaluation  # noqa: PLC0415 - rich is not needed for --json
+
+    show_evaluation(evaluation, code, strict=request.strict, every=request.show_all, quiet=request.quiet)
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text.rstrip("\n") + "\n")

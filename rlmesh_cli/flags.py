@@ -1,0 +1,120 @@
+"""From flags as typed to the route values that they replace."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Protocol
+
+from rlmesh_adapters.errors import RouteError
+
+from .route import Flags
+from .yamls import KeyPath, parse_scalar
+
+_RETURN_RULE = re.compile(r"\s*return\s*>=\s*(\S+)\s*")
+_RANGE = re.compile(r"(\d+)\.\.(\d+)")
+_MOST_SEEDS = 10_000_000
+
+
+class RouteFlags(Protocol):
+    """The flags that change a route."""
+
+    @property
+    def policy(self) -> str | None: ...  # noqa: D102
+    @property
+    def env(self) -> str | None: ...  # noqa: D102
+    @property
+    def env_args(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def policy_args(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def seeds(self) -> str | None: ...  # noqa: D102
+    @property
+    def success(self) -> str | None: ...  # noqa: D102
+    @property
+    def metrics(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def gates(self) -> tuple[str, ...]: ...  # noqa: D102
+
+
+#: Flag's attribute -> the value in the route that it replaces.
+_SIMPLE: dict[str, KeyPath] = {
+    "env": ("env", "id"),
+    "episodes": ("episodes",),
+    "num_envs": ("num_envs",),
+    "seed": ("seed",),
+    "horizon": ("horizon",),
+    "max_episode_steps": ("env", "max_episode_steps"),
+    "max_episode_seconds": ("env", "max_episode_seconds"),
+    "vectorization": ("env", "vectorization"),
+    "start_method": ("env", "start_method"),
+    "autoreset": ("env", "autoreset"),
+    "instances": ("instances",),
+}
+
+
+def read_flags(typed: RouteFlags) -> Flags:
+    """Return what the given flags say.
+
+    Raises RouteError, naming the flag, for values that cannot be read.
+    """
+    values: dict[KeyPath, Any] = {}
+    names: dict[KeyPath, str] = {}
+
+    def put(path: KeyPath, value: Any, name: str) -> None:
+        values[path], names[path] = value, name
+
+    if typed.policy is not None:
+        put(("policy", "source"), typed.policy, "policy")
+    for attribute, path in _SIMPLE.items():
+        value = getattr(typed, attribute)
+        if value is not None:
+            put(path, value, "--" + attribute.replace("_", "-"))
+    for section, flag, pairs in (
+        ("env", "--env-arg", typed.env_args),
+        ("policy", "--policy-arg", typed.policy_args),
+    ):
+        for name, value in (_pair(pair, flag) for pair in pairs):
+            put((section, "kwargs" if section == "env" else "params", name), value, f"{flag} {name}")
+    if typed.seeds is not None:
+        put(("seeds",), parse_seeds(typed.seeds), "--seeds")
+    if typed.success is not None:
+        put(("success",), _success(typed.success), "--success")
+    if typed.metrics:
+        put(("metrics",), list(typed.metrics), "--metric")
+    if typed.gates:
+        put(("gates",), list(typed.gates), "--gate")
+    return Flags(values=values, names=names)
+
+
+def _pair(text: str, flag: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise RouteError(f"`{text}` is not NAME=VALUE", where=flag, mend=f"write {flag} {name or 'name'}=value")
+    return name.strip(), parse_scalar(value)
+
+
+def parse_seeds(text: str) -> list[int]:
+    """Read seeds such as `3,1,4`, `11..15` (both ends included) or a mix of the two."""
+    seeds: list[int] = []
+    for part in text.split(","):
+        word = part.strip()
+        match = _RANGE.fullmatch(word)
+        if match is not None and int(match[1]) <= int(match[2]) < int(match[1]) + _MOST_SEEDS:
+            seeds.extend(range(int(match[1]), int(match[2]) + 1))
+        elif word.isdecimal():
+            seeds.append(int(word))
+        else:
+            raise RouteError(
+                f"`{word}` is not a seed", where="--seeds", mend="write numbers from 0 on, such as 3,1,4 or 11..15"
+            )
+    return seeds
+
+
+def _success(text: str) -> dict[str, Any]:
+    match = _RETURN_RULE.fullmatch(text)
+    if match is not None:
+        return {"return_at_least": parse_scalar(match[1])}
+    key, colon, when = text.rpartition(":")
+    if not colon:
+        return {"key": text.strip()}
+    return {"key": key.strip(), "when": when.strip()}

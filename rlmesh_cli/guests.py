@@ -1,0 +1,85 @@
+"""Running a user's file as a good host: what it changes in the process is put back."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import logging
+import os
+import random
+import sys
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+
+
+@contextlib.contextmanager
+def as_guest() -> Iterator[None]:
+    """Run code that may print, change folder, rewrite argv, take over logging or seed the global generators.
+
+    Prints go to standard error. Everything else is as before afterwards, also on error.
+    """
+    folder, argv = os.getcwd(), list(sys.argv)
+    root = logging.getLogger()
+    level, disabled, handlers = root.level, logging.root.manager.disable, list(root.handlers)
+    python_state = random.getstate()
+    numpy_state = np.random.get_state()  # noqa: NPY002 - the legacy global state is what a guest may have seeded
+    torch = sys.modules.get("torch")
+    torch_state = torch.get_rng_state() if torch is not None and hasattr(torch, "get_rng_state") else None
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.chdir(folder)
+        sys.argv[:] = argv
+        root.setLevel(level)
+        logging.disable(disabled)
+        root.handlers[:] = handlers
+        random.setstate(python_state)
+        np.random.set_state(numpy_state)  # noqa: NPY002
+        if torch is not None and torch_state is not None:
+            torch.set_rng_state(torch_state)
+
+
+def module_name(path: Path) -> str:
+    """Return the name a file is loaded under: its own, made unique by its place; the same in every process."""
+    digest = sha256(str(path).encode()).hexdigest()[:8]
+    stem = "".join(letter if letter.isalnum() else "_" for letter in path.stem)
+    return f"rlmesh_policy_{stem}_{digest}"
+
+
+def run_file(path: Path, *, again: bool = False) -> ModuleType:
+    """Run a Python file as a module of its own and return it.
+
+    Its folder is appended to `sys.path`, so that it can import its neighbours without hiding anything. The module
+    is registered before it runs, as dataclasses and pickling need, and removed if it raises.
+
+    again: run it anew under yet another name, although it was loaded before.
+    """
+    name = module_name(path)
+    if name in sys.modules and not again:
+        return sys.modules[name]
+    if again:
+        name += f"_{sum(known.startswith(name) for known in sys.modules)}"
+    append_folder(path.parent)
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        with as_guest():
+            spec.loader.exec_module(module)
+    except BaseException:
+        sys.modules.pop(name, None)
+        raise
+    return module
+
+
+def append_folder(folder: Path) -> None:
+    """Let modules of a folder be imported, after all others of the same name."""
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))

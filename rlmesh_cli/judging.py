@@ -1,0 +1,57 @@
+"""Advisories that only show when a run's rows are added up."""
+
+from __future__ import annotations
+
+from rlmesh_adapters.advisories import AdvisoryBook
+from rlmesh_adapters.contract import RouteContract
+from rlmesh_envs.request import EnvInfo
+
+from .stats import Summary
+
+
+def note_results(
+    book: AdvisoryBook, summary: Summary, env: EnvInfo, contract: RouteContract, *, guard: int | None, casts: str
+) -> None:
+    """Note what a reader of the number should know.
+
+    guard: steps after which we ended episodes of an environment without a limit, None if it has one.
+    casts: what lost precision when observations were stored, or empty.
+    """
+    success = summary.success
+    if casts:
+        book.add("observation-cast", "caution", f"observations lose precision: {casts}, the dtype of their space")
+    if not env.is_seeded:
+        book.add(
+            "unseeded",
+            "caution",
+            f"single episodes cannot be seeded ({env.autoreset} autoreset): this run cannot be replayed by "
+            "episode, and depends on the number of lanes",
+        )
+    if success.at_reset:
+        book.add(
+            "success-at-reset",
+            "caution",
+            f"{success.at_reset} of {summary.episodes} episodes report success before the first action",
+            count=success.at_reset,
+        )
+    if success.unknown and success.rate is not None:
+        book.add(
+            "success-unknown",
+            "caution",
+            f"{success.unknown} of {summary.episodes} episodes reported no success: they are not in the rate",
+            count=success.unknown,
+        )
+    if summary.clipped_actions:
+        book.add(
+            "actions-clipped",
+            "info",
+            f"actions were clipped into {contract.action} in {summary.clipped_episodes} episodes",
+            count=summary.clipped_actions,
+        )
+    if guard is not None:
+        capped = summary.ends.get("step_cap", 0)
+        book.add(
+            "no-time-limit",
+            "caution" if capped else "info",
+            f"the environment has no time limit: episodes are ended after {guard:,} steps ({capped} were)",
+        )

@@ -1,0 +1,268 @@
+"""From what a route calls its policy to something that builds it."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from rlmesh_adapters.baselines import BASELINES
+from rlmesh_adapters.corners import CORNER_NAMES, corner_names
+from rlmesh_adapters.errors import LoadError, describe_error, nearest
+from rlmesh_adapters.spaces import SpaceView
+
+from .guests import append_folder, as_guest, run_file
+
+#: Looked for in this order in a policy file that is named without an attribute.
+ENTRY_NAMES = ("make_policy", "Policy", "predict")
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySource:
+    """A policy that can be built as often as it is needed.
+
+    label: short name for the run's folder. file: the file it came from, None for modules and built-ins.
+    build: takes the action space of one lane and returns a policy.
+    """
+
+    label: str
+    file: Path | None
+    build: Callable[[SpaceView], Any]
+
+
+def load_policy(source: str, params: Mapping[str, Any]) -> PolicySource:
+    """Find a policy by its name in a route.
+
+    source: `policy.py`, `policy.py:Name`, `package.module`, `package.module:Name`, `random` or `zero`.
+    params: arguments of its constructor.
+
+    Raises LoadError with the place in the user's code: no such file, an error while it runs, nothing to find in
+    it, parameters that are missing or unknown.
+    """
+    if source in BASELINES:
+        return PolicySource(source, None, partial(_build_baseline, source, dict(params)))
+    target, colon, attribute = source.rpartition(":")
+    if not colon:
+        target, attribute = source, ""
+    if target.endswith(".py"):
+        return _from_file(Path(target), attribute, dict(params))
+    return _from_module(target, attribute, dict(params))
+
+
+def prepare_worker(source: str) -> None:
+    """Run a policy's file in a worker process, for the environments that it registers."""
+    target = source.rpartition(":")[0] if ".py:" in source else source
+    if target.endswith(".py"):
+        run_file(Path(target).resolve())
+
+
+def _build_baseline(name: str, params: dict[str, Any], action: SpaceView) -> Any:
+    if params:
+        raise LoadError(
+            f"the built-in policy `{name}` takes no parameters, got {', '.join(params)}",
+            where="policy.params",
+            mend="drop --policy-arg",
+        )
+    return BASELINES[name](action)
+
+
+def _from_file(path: Path, attribute: str, params: dict[str, Any]) -> PolicySource:
+    if not path.is_file():
+        folder = path.parent if path.parent.is_dir() else Path()
+        near = nearest(path.name, [known.name for known in folder.glob("*.py")])
+        mend = f"did you mean {' or '.join(near)}?" if near else "check the path"
+        raise LoadError(f"no such policy file: {path}", where="policy", mend=mend)
+    path = path.resolve()
+    module = _run(path)
+    entry = _find_entry(module, attribute, path.name)
+    if entry is module:
+        return PolicySource(path.stem, path, _ModuleBuilder(path, module, params))
+    label = path.stem if not attribute else f"{path.stem}-{attribute}"
+    return PolicySource(label, path, _builder(entry, params, f"{path.name}:{_name_of(entry)}"))
+
+
+def _from_module(target: str, attribute: str, params: dict[str, Any]) -> PolicySource:
+    append_folder(Path.cwd())
+    try:
+        with as_guest():
+            module = importlib.import_module(target)
+    except ModuleNotFoundError as error:
+        if error.name is not None and target.startswith(error.name):
+            raise LoadError(
+                f"`{target}` is neither a built-in policy, a .py file nor a module that can be imported",
+                where="policy",
+                mend="give a path such as policy.py, or one of " + ", ".join(BASELINES),
+            ) from error
+        raise _cannot_load(target, error) from error
+    except (Exception, SystemExit) as error:
+        raise _cannot_load(target, error) from error
+    entry = _find_entry(module, attribute, target)
+    file = Path(module.__file__) if module.__file__ else None
+    label = target.rsplit(".", 1)[-1]
+    if entry is module:
+        return PolicySource(label, file, lambda action: module)
+    return PolicySource(label, file, _builder(entry, params, f"{target}:{_name_of(entry)}"))
+
+
+def _run(path: Path, *, again: bool = False) -> ModuleType:
+    try:
+        return run_file(path, again=again)
+    except SyntaxError as error:
+        raise LoadError(
+            f"syntax error: {error.msg}",
+            where=f"{error.filename}:{error.lineno}",
+            mend="mend the line: " + (error.text or "").strip(),
+        ) from error
+    except (Exception, SystemExit) as error:
+        raise _cannot_load(str(path), error) from error
+
+
+def _cannot_load(name: str, error: BaseException) -> LoadError:
+    mend = "run the file with python to see the whole traceback"
+    if isinstance(error, ModuleNotFoundError):
+        mend = f"install `{error.name}`, or run where it is installed"
+    return LoadError(f"the policy cannot be loaded: {describe_error(error)}", where=_place(error, name), mend=mend)
+
+
+def _place(error: BaseException, name: str) -> str:
+    """Return file and line of the last frame that is in the user's own file, else of the last frame at all."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if frame.filename == name] or [
+        frame for frame in frames if "importlib" not in frame.filename
+    ]
+    return f"{own[-1].filename}:{own[-1].lineno} in {own[-1].name}" if own else name
+
+
+def _find_entry(module: ModuleType, attribute: str, where: str) -> Any:
+    if attribute:
+        entry = getattr(module, attribute, None)
+        if entry is None:
+            near = nearest(attribute, _public_names(module))
+            mend = f"did you mean {' or '.join(near)}?" if near else f"found: {_found(module)}"
+            raise LoadError(f"no `{attribute}` in {where}", where=where, mend=mend)
+        return entry
+    for name in ENTRY_NAMES[:2]:
+        if callable(getattr(module, name, None)):
+            return getattr(module, name)
+    if corner_names(module):
+        return module
+    candidates = [name for name in _public_names(module) if _looks_like_policy(getattr(module, name))]
+    mend = (
+        f"name it, as in {where}:{candidates[0]}"
+        if candidates
+        else "define a class `Policy` with a method `predict(obs)`"
+    )
+    raise LoadError(
+        f"{where} has none of `make_policy(**params)`, class `Policy` or `predict(obs)`; found: {_found(module)}",
+        where=where,
+        mend=mend,
+    )
+
+
+def _public_names(module: ModuleType) -> list[str]:
+    return [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
+    ]
+
+
+def _found(module: ModuleType) -> str:
+    return ", ".join(f"`{name}`" for name in _public_names(module)) or "no class or function of its own"
+
+
+def _looks_like_policy(value: object) -> bool:
+    return any(callable(getattr(value, name, None)) for name in CORNER_NAMES)
+
+
+def _name_of(entry: object) -> str:
+    return getattr(entry, "__name__", type(entry).__name__)
+
+
+class _ModuleBuilder:
+    """Gives the module itself as the policy; a second instance is the file, run anew."""
+
+    def __init__(self, path: Path, module: ModuleType, params: dict[str, Any]) -> None:
+        if params:
+            raise LoadError(
+                f"module-level `predict` takes no parameters, got {', '.join(params)}",
+                where=path.name,
+                mend="define make_policy(**params) or a class Policy",
+            )
+        self._path, self._module, self._count = path, module, 0
+
+    def __call__(self, action: SpaceView) -> Any:
+        self._count += 1
+        return self._module if self._count == 1 else _run(self._path, again=True)
+
+
+def _builder(entry: Any, params: dict[str, Any], where: str) -> Callable[[SpaceView], Any]:
+    """Return a function that builds the policy that `entry` is, or makes, or acts as."""
+    if not callable(entry) or (_looks_like_policy(entry) and not inspect.isclass(entry)):
+        return lambda action: entry
+    if inspect.isfunction(entry) and not params and _required(entry):
+        # A function that wants an argument that nobody gives is not a factory: it acts.
+        return lambda action: _FunctionPolicy(entry)
+    _check_params(entry, params, where)
+
+    def build(action: SpaceView) -> Any:
+        try:
+            with as_guest():
+                return entry(**params)
+        except (Exception, SystemExit) as error:
+            raise LoadError(
+                f"{_name_of(entry)} cannot be built: {describe_error(error)}",
+                where=_place(error, str(getattr(sys.modules.get(entry.__module__), "__file__", where))),
+                mend="check its arguments; --policy-arg NAME=VALUE gives one",
+            ) from error
+
+    return build
+
+
+class _FunctionPolicy:
+    """A bare function `predict(obs)` as a policy."""
+
+    def __init__(self, act: Callable[..., Any]) -> None:
+        self.predict = act
+
+
+def _required(entry: Any) -> list[str]:
+    return [
+        parameter.name
+        for parameter in _parameters(entry)
+        if parameter.default is parameter.empty
+        and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    ]
+
+
+def _parameters(entry: Any) -> list[inspect.Parameter]:
+    try:
+        return list(inspect.signature(entry).parameters.values())
+    except (TypeError, ValueError):
+        return []
+
+
+def _check_params(entry: Any, params: Mapping[str, Any], where: str) -> None:
+    parameters = _parameters(entry)
+    missing = [name for name in _required(entry) if name not in params]
+    if missing:
+        raise LoadError(
+            f"{_name_of(entry)} needs {', '.join(f'`{name}`' for name in missing)}",
+            where=where,
+            mend="give " + " ".join(f"--policy-arg {name}=VALUE" for name in missing),
+        )
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return
+    known = [parameter.name for parameter in parameters]
+    for name in params:
+        if name not in known:
+            near = nearest(name, known)
+            mend = f"did you mean {' or '.join(near)}?" if near else f"it takes: {', '.join(known) or 'nothing'}"
+            raise LoadError(f"{_name_of(entry)} takes no `{name}`", where=where, mend=mend)

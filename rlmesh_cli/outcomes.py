@@ -1,0 +1,94 @@
+"""What an episode's infos say: success by the declared rule, and the metrics that the route names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rlmesh_envs.infos import SUCCESS_KEYS, read_flag, read_number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuccessRule:
+    """When an episode counts as a success.
+
+    keys: info keys it is read from, the first that reports wins.
+    when: `final` (the last value reported) or `any` (true at some step).
+    return_at_least: instead of an info, a bound on the return.
+    """
+
+    keys: tuple[str, ...] = SUCCESS_KEYS
+    when: str = "final"
+    return_at_least: float | None = None
+
+    def describe(self) -> str:
+        """Return the rule in words, such as `is_success or success, last value`."""
+        if self.return_at_least is not None:
+            return f"return >= {self.return_at_least:g}"
+        moment = "last value" if self.when == "final" else "any step"
+        return f"{' or '.join(self.keys)}, {moment}"
+
+
+class InfoReader:
+    """Reads what a route wants to know from infos.
+
+    rule: where success is read.
+    metrics: info keys of numbers; dots lead into nested dicts.
+    """
+
+    def __init__(self, rule: SuccessRule, metrics: Sequence[str]) -> None:
+        self.rule = rule
+        self.metrics = tuple(metrics)
+        # A nested key can only be there if its first part is.
+        self._keys = tuple((key, key.split(".", 1)[0]) for key in rule.keys)
+        self._roots = tuple((name, name.split(".", 1)[0]) for name in self.metrics)
+
+    def read(self, info: Mapping[str, Any], outcome: Outcome) -> None:
+        """Take over what one step's info reports."""
+        for key, root in self._keys:
+            if key in info or root in info:
+                flag = read_flag(info, key)
+                if flag is not None:
+                    outcome.final, outcome.source = flag, key
+                    outcome.any = flag or bool(outcome.any)
+                    break
+        for name, root in self._roots:
+            if name in info or root in info:
+                outcome.reported[name] = info
+
+    def read_reset(self, info: Mapping[str, Any], outcome: Outcome) -> None:
+        """Take over what a reset's info reports: only whether the goal holds already."""
+        for key, root in self._keys:
+            if (key in info or root in info) and (flag := read_flag(info, key)) is not None:
+                outcome.at_reset = flag
+                return
+
+
+class Outcome:
+    """What one running episode has reported so far.
+
+    final, any, at_reset: see EpisodeResult. source: the key of `final`.
+    reported: metric -> the last info that held it.
+    """
+
+    __slots__ = ("any", "at_reset", "final", "reported", "source")
+
+    def __init__(self) -> None:
+        self.final: bool | None = None
+        self.any: bool | None = None
+        self.at_reset: bool | None = None
+        self.source: str | None = None
+        self.reported: dict[str, Mapping[str, Any]] = {}
+
+    def judge(self, rule: SuccessRule, total: float) -> tuple[bool | None, str | None]:
+        """Return (success, where it was read) of a finished episode with return `total`."""
+        if rule.return_at_least is not None:
+            return total >= rule.return_at_least, "return_at_least"
+        return (self.final if rule.when == "final" else self.any), self.source
+
+    def numbers(self, metrics: Sequence[str]) -> dict[str, float | None]:
+        """Return each metric's last reported value."""
+        return {
+            name: read_number(self.reported[name], name) if name in self.reported else None for name in metrics
+        }

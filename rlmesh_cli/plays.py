@@ -1,0 +1,158 @@
+"""Play: an episode while it runs, and the result it becomes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rlmesh_adapters.context import EpisodeContext
+from rlmesh_adapters.errors import Failure
+from rlmesh_envs.steps import Info
+
+from .episodes import End, EpisodeError, EpisodeResult, Seconds
+from .fingerprints import start_hash
+from .outcomes import InfoReader, Outcome
+
+
+class Shares:
+    """Running sums over the whole run; an episode's part is the difference between its end and its start.
+
+    steps: vector steps. calls: policy calls in which every running lane was asked.
+    env, policy, predict: seconds a lane, each vector step's time divided by the lanes it served.
+    """
+
+    __slots__ = ("calls", "env", "policy", "predict", "steps")
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.calls = 0
+        self.env = 0.0
+        self.policy = 0.0
+        self.predict = 0.0
+
+    def add(self, steps: int, lanes: int, env: float, predict: float, policy: float) -> None:
+        """Add some vector steps and the seconds that `lanes` lanes spent in them together."""
+        self.steps += steps
+        self.env += env / lanes
+        self.predict += predict / lanes
+        self.policy += policy / lanes
+
+
+class Play:
+    """One episode on one lane.
+
+    context: what the policy may know of it. lane: where it runs.
+    clock: seconds at which its reset began.
+    begun_step, before: vector step, and the other shares, when its first observation was there.
+    calls: policy calls in which only some lanes were asked. clipped: executed actions that were clipped.
+    first: the first observation until it has a row in the batch.
+    """
+
+    __slots__ = (
+        "before",
+        "begun_clock",
+        "begun_step",
+        "calls",
+        "clipped",
+        "context",
+        "first",
+        "lane",
+        "outcome",
+        "reset_seconds",
+        "start_hash",
+    )
+
+    def __init__(self, context: EpisodeContext, lane: int, clock: float) -> None:
+        self.context = context
+        self.lane = lane
+        self.begun_clock = clock
+        self.begun_step = 0
+        self.before = (0, 0.0, 0.0, 0.0)
+        self.calls = 0
+        self.clipped = 0
+        self.first: Any = None
+        self.outcome = Outcome()
+        self.reset_seconds = 0.0
+        self.start_hash: str | None = None
+
+    def begin(self, shares: Shares) -> None:
+        """Note the sums from which this episode's part is counted."""
+        self.begun_step = shares.steps
+        self.before = (shares.calls, shares.env, shares.policy, shares.predict)
+
+    def read_start(self, info: Info, reader: InfoReader) -> None:
+        """Take over what the reset gave."""
+        self.start_hash = start_hash(self.first, info)
+        if info:
+            reader.read_reset(info, self.outcome)
+
+
+def finish(
+    play: Play,
+    traced: tuple[int, float, str],
+    *,
+    flags: tuple[bool, bool],
+    cap: str | None,
+    failure: Failure | None,
+    reader: InfoReader,
+    shares: Shares,
+    now: float,
+) -> EpisodeResult:
+    """Return the result of an episode.
+
+    traced: (length, return, trace hash). flags: (terminated, truncated) as the environment gave them.
+    cap: `step_cap` or `time_cap` if we ended it. failure: why it could not be finished.
+    shares, now: the sums and the clock at its end.
+    """
+    length, total, trace = traced
+    outcome = play.outcome
+    calls, env, policy, predict = play.before
+    success, source = (None, None) if failure is not None else outcome.judge(reader.rule, total)
+    policy = shares.policy - policy
+    return EpisodeResult(
+        index=play.context.index,
+        seed=play.context.seed,
+        episode_id=play.context.episode_id,
+        lane=play.lane,
+        length=length,
+        return_=total,
+        end=_end(flags, cap, failure),
+        terminated=flags[0],
+        truncated=flags[1],
+        success=success,
+        # What was reported before a crash is not how the episode ended.
+        success_final=None if failure is not None else outcome.final,
+        success_any=None if failure is not None else outcome.any,
+        success_at_reset=outcome.at_reset,
+        success_source=source,
+        start_hash=play.start_hash,
+        trace_hash=trace,
+        policy_calls=play.calls + shares.calls - calls,
+        clipped_actions=play.clipped,
+        metrics=outcome.numbers(reader.metrics),
+        error=None if failure is None else _error(failure, length),
+        seconds=Seconds(
+            env=play.reset_seconds + shares.env - env,
+            policy=policy,
+            adapter=max(0.0, shares.predict - predict - policy),
+            total=now - play.begun_clock,
+        ),
+    )
+
+
+def _end(flags: tuple[bool, bool], cap: str | None, failure: Failure | None) -> End:
+    if failure is not None:
+        return "error"
+    if flags[0]:
+        return "terminated"
+    if flags[1]:
+        return "truncated"
+    return "time_cap" if cap == "time_cap" else "step_cap"
+
+
+def _error(failure: Failure, length: int) -> EpisodeError:
+    return EpisodeError(
+        phase=failure.phase,
+        step=None if failure.phase == "reset" else length,
+        message=failure.message,
+        place=failure.detail or None,
+    )

@@ -1,0 +1,105 @@
+"""Where a run came from: versions, machine, git state and file hashes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from . import __version__
+
+_GIT_SECONDS = 5.0
+
+
+def versions(modules: tuple[str, ...] = ()) -> dict[str, str]:
+    """Return versions of Python, of ourselves, and of packages that are loaded already.
+
+    modules: further modules, of which the top package is looked at, such as the environment's.
+    """
+    found = {"python": sys.version.split()[0], "rlmesh-cli": __version__}
+    tops = {name.split(".", 1)[0] for name in modules}
+    for name in ("gymnasium", "numpy", "msgspec", "torch", "jax", *sorted(tops)):
+        version = getattr(sys.modules.get(name), "__version__", None)
+        if isinstance(version, str):
+            found.setdefault(name, version)
+    return found
+
+
+def host() -> dict[str, Any]:
+    """Return the machine's name, system and processor count."""
+    system = os.uname()
+    return {
+        "name": system.nodename,
+        "system": f"{system.sysname} {system.release}",
+        "machine": system.machine,
+        "cpus": os.cpu_count(),
+    }
+
+
+class GitState:
+    """Asks git about a folder while something else goes on.
+
+    folder: any folder of a checkout.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._process: subprocess.Popen[str] | None = None
+        with contextlib.suppress(OSError):
+            self._process = subprocess.Popen(
+                ["git", "-C", str(folder), "status", "--porcelain=v2", "--branch", "--untracked-files=no"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
+
+    def read(self) -> dict[str, Any] | None:
+        """Return commit, branch and whether tracked files are changed; None outside a checkout."""
+        process, self._process = self._process, None
+        if process is None:
+            return None
+        try:
+            text, _ = process.communicate(timeout=_GIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            return None
+        if process.returncode != 0:
+            return None
+        heads = dict(_heads(text))
+        changed = any(line and not line.startswith("#") for line in text.splitlines())
+        return {"commit": heads.get("branch.oid"), "branch": heads.get("branch.head"), "dirty": changed}
+
+
+def _heads(text: str) -> Iterator[tuple[str, str]]:
+    for line in text.splitlines():
+        if line.startswith("# "):
+            key, _, value = line[2:].partition(" ")
+            yield key, value
+
+
+def file_record(path: Path) -> dict[str, Any]:
+    """Return a file's path, size in bytes and SHA-256."""
+    digest = sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return {"path": str(path), "bytes": path.stat().st_size, "sha256": digest.hexdigest()}
+
+
+def weight_files(params: Mapping[str, Any], policy: object) -> list[dict[str, Any]]:
+    """Return records of the files that a policy's parameters, or its attribute `weights`, name."""
+    named = getattr(policy, "weights", ())
+    candidates = [*params.values(), *([named] if isinstance(named, (str, Path)) else named or ())]
+    found = []
+    for candidate in candidates:
+        if isinstance(candidate, (str, Path)) and str(candidate):
+            with contextlib.suppress(OSError, ValueError):
+                if Path(candidate).is_file():
+                    found.append(file_record(Path(candidate).resolve()))
+    return found

@@ -1,0 +1,126 @@
+"""What the rows of a run add up to. Counted first, divided last, rounded nowhere."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from .episodes import EpisodeResult
+
+
+class Spread(msgspec.Struct, frozen=True, kw_only=True):
+    """One number over n episodes. std is the sample's (n - 1), None below two episodes."""
+
+    n: int
+    mean: float
+    std: float | None
+    median: float
+    min: float
+    max: float
+
+
+class SuccessCount(msgspec.Struct, frozen=True, kw_only=True):
+    """Successes, counted.
+
+    successes: of the finished episodes that reported. failures: the others of them.
+    unknown: finished, nothing reported. errored: not finished.
+    rate: successes over all whose outcome is known, an errored episode being a failure; None if nothing was
+    reported. rate_completed: without the errored ones.
+    any, at_reset: episodes in which success was true at some step, and at the reset already.
+    """
+
+    rule: str
+    sources: tuple[str, ...]
+    successes: int
+    failures: int
+    unknown: int
+    errored: int
+    rate: float | None
+    rate_completed: float | None
+    any: int
+    at_reset: int
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run's rows add up to.
+
+    returns, lengths: over finished episodes, None if there is none.
+    ends: how episodes ended -> how many. metrics: info key -> its spread over the episodes that reported it.
+    """
+
+    episodes: int
+    planned: int
+    errors: int
+    returns: Spread | None
+    lengths: Spread | None
+    ends: dict[str, int]
+    success: SuccessCount
+    policy_calls: int
+    clipped_actions: int
+    clipped_episodes: int
+    metrics: dict[str, Spread | None]
+
+
+def summarise(rows: Sequence[EpisodeResult], *, planned: int, rule: str, metrics: Sequence[str]) -> Summary:
+    """Add up rows.
+
+    planned: episodes that were asked for. rule: the success rule in words. metrics: info keys to report.
+    """
+    finished = [row for row in rows if not row.is_error]
+    ends = Counter(row.end for row in rows)
+    return Summary(
+        episodes=len(rows),
+        planned=planned,
+        errors=len(rows) - len(finished),
+        returns=spread([row.return_ for row in finished]),
+        lengths=spread([float(row.length) for row in finished]),
+        ends=dict(sorted(ends.items(), key=lambda item: -item[1])),
+        success=_success(rows, finished, rule),
+        policy_calls=sum(row.policy_calls for row in rows),
+        clipped_actions=sum(row.clipped_actions for row in rows),
+        clipped_episodes=sum(row.clipped_actions > 0 for row in rows),
+        metrics={name: spread(_reported(finished, name)) for name in metrics},
+    )
+
+
+def _reported(rows: Sequence[EpisodeResult], name: str) -> list[float]:
+    values = (row.metrics.get(name) for row in rows)
+    return [value for value in values if value is not None]
+
+
+def spread(values: Sequence[float]) -> Spread | None:
+    """Return mean, standard deviation, median and extremes; None for no values."""
+    if not values:
+        return None
+    mean = math.fsum(values) / len(values)
+    return Spread(
+        n=len(values),
+        mean=mean,
+        std=statistics.stdev(values) if len(values) > 1 else None,
+        median=statistics.median(values),
+        min=min(values),
+        max=max(values),
+    )
+
+
+def _success(rows: Sequence[EpisodeResult], finished: Sequence[EpisodeResult], rule: str) -> SuccessCount:
+    successes = sum(row.success is True for row in finished)
+    failures = sum(row.success is False for row in finished)
+    errored = len(rows) - len(finished)
+    known = successes + failures
+    return SuccessCount(
+        rule=rule,
+        sources=tuple(sorted({row.success_source for row in finished if row.success_source})),
+        successes=successes,
+        failures=failures,
+        unknown=len(finished) - known,
+        errored=errored,
+        rate=successes / (known + errored) if known else None,
+        rate_completed=successes / known if known else None,
+        any=sum(row.success_any is True for row in finished),
+        at_reset=sum(row.success_at_reset is True for row in rows),
+    )

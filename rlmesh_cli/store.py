@@ -1,0 +1,91 @@
+"""Run folders: the only place that writes.
+
+`run.json` says what was run, `episodes.jsonl` gets a line as soon as an episode ends, `summary.json` comes last.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import re
+import secrets
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rlmesh_adapters.errors import HarnessError
+
+from .episodes import EpisodeResult
+from .records import strict_json
+
+RUN_SCHEMA = "rlmesh.run.v1"
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_LONGEST = 48
+_TRIES = 16
+
+
+class RunStore:
+    """One run's folder, made when the first policy call went well, so that a false start leaves nothing.
+
+    parent: folder that holds runs. env, policy: names for the folder's own name.
+    """
+
+    def __init__(self, parent: Path, *, env: str, policy: str) -> None:
+        self.path = _make_folder(parent, _safe(env), _safe(policy))
+        self._encoder = msgspec.json.Encoder()
+        # Unbuffered: every line is one system call, whole or not at all, whatever stops the process next.
+        self._episodes = (self.path / "episodes.jsonl").open("ab", buffering=0)
+
+    def append(self, result: EpisodeResult) -> None:
+        """Write one episode's line."""
+        self._episodes.write(self._encoder.encode(result) + b"\n")
+
+    def write(self, name: str, record: dict[str, Any]) -> None:
+        """Write a JSON file in one piece: it is there whole, or as it was before."""
+        text = msgspec.json.format(strict_json(record), indent=2)
+        partial = self.path / f".{name}.partial"
+        partial.write_bytes(text + b"\n")
+        os.replace(partial, self.path / name)
+
+    def close(self) -> None:
+        """Close the open files; idempotent."""
+        self._episodes.close()
+
+
+def _make_folder(parent: Path, env: str, policy: str) -> Path:
+    stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%SZ")
+    for _ in range(_TRIES):
+        path = parent / f"{stamp}-{env}-{policy}-{secrets.token_hex(2)}"
+        try:
+            parent.mkdir(parents=True, exist_ok=True)
+            path.mkdir()
+        except FileExistsError:
+            if parent.is_dir():
+                continue
+            raise HarnessError(
+                f"{parent} is a file", where="--out", mend="name a folder for runs to be put into"
+            ) from None
+        except OSError as error:
+            raise HarnessError(
+                f"no run folder can be made in {parent}: {error.strerror}",
+                where="--out",
+                mend="name a folder that can be written to",
+            ) from error
+        return path
+    raise HarnessError(f"no free name for a run in {parent}", where="--out", mend="try again")
+
+
+def _safe(name: str) -> str:
+    """Return a name that every file system takes: letters, digits, dot, dash and underscore."""
+    return _UNSAFE.sub("-", name).strip("-.")[:_LONGEST] or "unnamed"
+
+
+def read_episodes(path: Path) -> list[EpisodeResult]:
+    """Return the rows of a run folder's `episodes.jsonl`, in index order; a torn last line is left out."""
+    rows = []
+    decoder = msgspec.json.Decoder(EpisodeResult)
+    for line in (path / "episodes.jsonl").read_bytes().splitlines(keepends=True):
+        if line.endswith(b"\n"):
+            rows.append(decoder.decode(line))
+    return sorted(rows, key=lambda row: row.index)

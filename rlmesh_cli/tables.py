@@ -1,0 +1,233 @@
+"""Everything that is printed with Rich: a run as tables.
+
+User text is never read as markup, and only ASCII is used, so that every terminal shows the same.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from .episodes import EpisodeResult
+from .evaluate import Evaluation
+from .exits import Exit
+from .stats import Spread, Summary
+
+_FIRST, _WORST = 8, 4
+
+
+def show_evaluation(
+    evaluation: Evaluation, code: Exit, *, strict: bool, every: bool, quiet: bool, console: Console | None = None
+) -> None:
+    """Print a run to standard output.
+
+    every: list all episodes instead of the first and the worst. quiet: only where the run is.
+    """
+    console = console or _console()
+    if not quiet:
+        _show_tables(console, evaluation, every=every, strict=strict)
+    for line in _last_lines(evaluation, code, strict=strict):
+        console.print(Text(line), soft_wrap=True)
+
+
+def _console() -> Console:
+    return Console(
+        file=sys.stdout,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        # A pipe has no width of its own; rows should not be broken for the next program.
+        width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120,
+    )
+
+
+def _show_tables(console: Console, evaluation: Evaluation, *, every: bool, strict: bool) -> None:
+    console.print(_summary_table(evaluation))
+    if evaluation.rows:
+        console.print(_episode_table(evaluation, every=every))
+    if evaluation.verdicts:
+        console.print(_gate_table(evaluation))
+    if evaluation.advisories:
+        console.print(_advisory_table(evaluation))
+    console.print(Text(time_line(evaluation)))
+
+
+def _table(title: str, columns: Iterable[tuple[str, str]], *, header: bool = True) -> Table:
+    table = Table(title=Text(title, style="bold"), title_justify="left", box=box.SIMPLE_HEAD, show_header=header)
+    for name, justify in columns:
+        table.add_column(name, justify="right" if justify == "right" else "left", overflow="fold")
+    return table
+
+
+def _summary_table(evaluation: Evaluation) -> Table:
+    summary = evaluation.summary
+    table = _table("summary", [("", "left"), ("", "left")], header=False)
+    for name, value in _summary_rows(summary, evaluation):
+        table.add_row(Text(name), Text(value))
+    return table
+
+
+def _summary_rows(summary: Summary, evaluation: Evaluation) -> list[tuple[str, str]]:
+    counted = f"{summary.episodes} of {summary.planned}"
+    if evaluation.in_flight:
+        counted += f" ({evaluation.in_flight} broken off)"
+    rows = [
+        ("episodes", counted),
+        ("success", success_text(summary)),
+        ("return", _spread_text(summary.returns)),
+        ("length", _spread_text(summary.lengths)),
+        ("ends", ", ".join(f"{end} {count}" for end, count in summary.ends.items()) or "none"),
+    ]
+    success = summary.success
+    if success.rate is not None:
+        rows.insert(2, ("success rule", f"{success.rule} (any step {success.any}, at reset {success.at_reset})"))
+    for name, spread in summary.metrics.items():
+        rows.append((name, _spread_text(spread, measured=summary.episodes - summary.errors)))
+    tally = evaluation.tally
+    rows.append(("policy", f"{summary.policy_calls:,} actions asked for in {tally.calls:,} calls"))
+    if summary.clipped_actions:
+        rows.append(("clipped", f"{summary.clipped_actions:,} actions in {summary.clipped_episodes} episodes"))
+    return rows
+
+
+def success_text(summary: Summary) -> str:
+    """Return the success in words with its counts, such as `2 of 4 known (50.0 %), unknown: 2`."""
+    success = summary.success
+    if success.rate is None:
+        errored = f", errored: {success.errored}" if success.errored else ""
+        return f"n/a (not reported){errored}"
+    known = success.successes + success.failures
+    text = f"{success.successes} of {known + success.errored} ({success.rate * 100:.1f} %)"
+    if success.errored and success.rate_completed is not None:
+        text += f"; {success.successes} of {known} completed ({success.rate_completed * 100:.1f} %)"
+        text += f", errored: {success.errored}"
+    if success.unknown:
+        text += f", unknown: {success.unknown}"
+    return text
+
+
+def _spread_text(spread: Spread | None, *, measured: int | None = None) -> str:
+    if spread is None:
+        return "n/a (not measured)"
+    std = "" if spread.std is None else f", std {number(spread.std)}"
+    text = f"mean {number(spread.mean)}{std}, median {number(spread.median)}"
+    text += f", min {number(spread.min)}, max {number(spread.max)}"
+    if measured is not None and spread.n < measured:
+        text += f" (reported by {spread.n} of {measured})"
+    return text
+
+
+def number(value: float) -> str:
+    """Return a number for the screen: whole numbers whole, others with up to four significant decimals."""
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value)}"
+    return f"{value:.2f}" if 0.1 <= abs(value) < 1e6 else f"{value:.4g}"
+
+
+def _episode_table(evaluation: Evaluation, *, every: bool) -> Table:
+    rows = evaluation.rows
+    chosen: Sequence[EpisodeResult] = rows
+    title = f"episodes (all {len(rows)})"
+    if not every and len(rows) > _FIRST + _WORST:
+        first = rows[:_FIRST]
+        rest = sorted(rows[_FIRST:], key=lambda row: (not row.is_error, row.return_))
+        chosen = [*first, *sorted(rest[:_WORST], key=lambda row: row.index)]
+        title = f"episodes (first {_FIRST} and worst {_WORST} of the others; --all lists {len(rows)})"
+    right, left = "right", "left"
+    table = _table(
+        title,
+        [
+            ("index", right),
+            ("seed", right),
+            ("length", right),
+            ("return", right),
+            ("end", left),
+            ("success", left),
+        ],
+    )
+    has_errors = any(row.is_error for row in chosen)
+    if has_errors:
+        table.add_column("error", overflow="fold")
+    for row in chosen:
+        cells = [
+            str(row.index),
+            "-" if row.seed is None else str(row.seed),
+            str(row.length),
+            number(row.return_),
+            row.end,
+            {True: "yes", False: "no", None: "n/a"}[row.success],
+        ]
+        if has_errors:
+            cells.append(_error_text(row))
+        table.add_row(*(Text(cell) for cell in cells))
+    return table
+
+
+def _error_text(row: EpisodeResult) -> str:
+    error = row.error
+    if error is None:
+        return ""
+    step = "" if error.step is None else f" {error.step}"
+    return f"{error.phase}{step}: {error.message}"
+
+
+def _gate_table(evaluation: Evaluation) -> Table:
+    table = _table("gates", [("gate", "left"), ("value", "right"), ("", "left")])
+    for verdict in evaluation.verdicts:
+        value = "not measured" if verdict.value is None else number(verdict.value)
+        table.add_row(Text(verdict.gate), Text(value), Text("passed" if verdict.passed else "MISSED"))
+    return table
+
+
+def _advisory_table(evaluation: Evaluation) -> Table:
+    table = _table("advisories", [("", "left"), ("count", "right"), ("", "left")])
+    for advisory in evaluation.advisories:
+        style = "yellow" if advisory.severity == "caution" else ""
+        table.add_row(Text(advisory.severity, style=style), Text(str(advisory.count)), Text(advisory.message))
+    return table
+
+
+def time_line(evaluation: Evaluation) -> str:
+    """Return where the time went, such as `1.2 s: env 80 %, policy 12 %, harness 8 %; 95,000 steps/s`."""
+    tally, total = evaluation.tally, evaluation.seconds
+    if total <= 0:
+        return "no time was spent"
+    env = (tally.step_seconds + tally.reset_seconds) / total
+    policy = tally.policy_seconds / total
+    shares = (
+        f"env {env * 100:.0f} %, policy {policy * 100:.0f} %, harness {max(0.0, 1 - env - policy) * 100:.0f} %"
+    )
+    return f"time {total:.2f} s: {shares}; {tally.steps:,} steps, {tally.steps / total:,.0f} steps/s"
+
+
+def _last_lines(evaluation: Evaluation, code: Exit, *, strict: bool) -> list[str]:
+    lines = []
+    for verdict in evaluation.verdicts:
+        if not verdict.passed:
+            value = "was not measured" if verdict.value is None else f"is {number(verdict.value)}"
+            lines.append(f"missed {verdict.gate}: {verdict.metric} {value}")
+    cautions = sum(advisory.severity == "caution" for advisory in evaluation.advisories)
+    if strict and cautions:
+        lines.append(f"missed --strict: {cautions} caution{'s' if cautions > 1 else ''}")
+    if evaluation.status == "interrupted":
+        lines.append(
+            f"interrupted: {evaluation.summary.episodes} of {evaluation.summary.planned} episodes are saved"
+        )
+    elif evaluation.summary.errors:
+        lines.append(f"{evaluation.summary.errors} of {evaluation.summary.episodes} episodes errored")
+    lines.append(f"run {_short(evaluation.folder)}")
+    return lines
+
+
+def _short(folder: Path) -> str:
+    try:
+        return str(folder.relative_to(Path.cwd()))
+    except ValueError:
+        return str(folder)
