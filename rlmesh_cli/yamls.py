@@ -89,7 +89,8 @@ def parse_document(text: str, name: str) -> Document:
                 )
         root = yaml.compose(text, yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
-        line = getattr(error.problem_mark or error.context_mark, "line", 0) + 1
+        mark: Any = error.problem_mark or error.context_mark
+        line = 1 if mark is None else mark.line + 1
         raise RouteError(
             f"not YAML: {error.problem}", where=f"{name}:{line}", mend="check indentation, colons and quotes"
         ) from error
