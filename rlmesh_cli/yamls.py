@@ -82,9 +82,10 @@ def parse_document(text: str, name: str) -> Document:
     try:
         for event in yaml.parse(text, yaml.SafeLoader):
             if isinstance(event, yaml.AliasEvent):
+                place: Any = event.start_mark
                 raise RouteError(
                     f"alias `*{event.anchor}` is not supported",
-                    where=f"{name}:{event.start_mark.line + 1}",
+                    where=f"{name}:{place.line + 1}",
                     mend="write the value out",
                 )
         root = yaml.compose(text, yaml.SafeLoader)
