@@ -8,16 +8,18 @@ import typer
 
 from . import __version__
 from .commands.eval import eval_command
+from .lean import LeanCommand, LeanGroup
 
 app = typer.Typer(
     name="rlmesh",
+    cls=LeanGroup,
     help="Score a policy on gymnasium environments: every episode, every advisory, a number you can trust.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("eval", no_args_is_help=False)(eval_command)
+app.command("eval", cls=LeanCommand)(eval_command)
 
 
 def _show_version(wanted: bool) -> None:

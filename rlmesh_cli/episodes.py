@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
@@ -10,8 +9,7 @@ import msgspec
 End = Literal["terminated", "truncated", "step_cap", "time_cap", "error", "interrupted"]
 
 
-@dataclass(frozen=True, slots=True)
-class Episode:
+class Episode(msgspec.Struct, frozen=True):
     """One planned episode.
 
     index: 0-based place in the plan.

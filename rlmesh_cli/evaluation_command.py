@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import traceback
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from rlmesh_adapters.errors import HarnessError
 
@@ -20,8 +21,7 @@ from .signals import StopOnSignal
 from .streams import user_output_to_stderr
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(msgspec.Struct, frozen=True, kw_only=True):
     """The flags of `rlmesh eval`, as typed; None is a flag that was not given."""
 
     policy: str | None = None

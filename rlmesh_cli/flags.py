@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from rlmesh_adapters.errors import RouteError
 
+from .documents import KeyPath
 from .route import Flags
-from .yamls import KeyPath, parse_scalar
 
 _RETURN_RULE = re.compile(r"\s*return\s*>=\s*(\S+)\s*")
 _RANGE = re.compile(r"(\d+)\.\.(\d+)")
@@ -90,7 +90,13 @@ def _pair(text: str, flag: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
         raise RouteError(f"`{text}` is not NAME=VALUE", where=flag, mend=f"write {flag} {name or 'name'}=value")
-    return name.strip(), parse_scalar(value)
+    return name.strip(), _scalar(value)
+
+
+def _scalar(text: str) -> Any:
+    from .yamls import parse_scalar  # noqa: PLC0415 - a run without such flags does not need YAML
+
+    return parse_scalar(text)
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -113,7 +119,7 @@ def parse_seeds(text: str) -> list[int]:
 def _success(text: str) -> dict[str, Any]:
     match = _RETURN_RULE.fullmatch(text)
     if match is not None:
-        return {"return_at_least": parse_scalar(match[1])}
+        return {"return_at_least": _scalar(match[1])}
     key, colon, when = text.rpartition(":")
     if not colon:
         return {"key": text.strip()}

@@ -7,11 +7,12 @@ import inspect
 import sys
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import msgspec
 
 from rlmesh_adapters.baselines import BASELINES
 from rlmesh_adapters.corners import CORNER_NAMES, corner_names
@@ -24,8 +25,7 @@ from .guests import append_folder, as_guest, run_file
 ENTRY_NAMES = ("make_policy", "Policy", "predict")
 
 
-@dataclass(frozen=True, slots=True)
-class PolicySource:
+class PolicySource(msgspec.Struct, frozen=True):
     """A policy that can be built as often as it is needed.
 
     label: short name for the run's folder. file: the file it came from, None for modules and built-ins.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from rlmesh_envs.infos import SUCCESS_KEYS, read_flag, read_number
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SuccessRule:
+class SuccessRule(msgspec.Struct, frozen=True, kw_only=True):
     """When an episode counts as a success.
 
     keys: info keys it is read from, the first that reports wins.

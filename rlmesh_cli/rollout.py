@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count as count_from
 from typing import Any, Protocol
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -44,8 +44,7 @@ class Lanes(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """When an episode is ended by us.
 
     steps: most steps. seconds: most wall-clock seconds. None is no limit.
@@ -55,8 +54,7 @@ class Limits:
     seconds: float | None = None
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(msgspec.Struct):
     """Counts and seconds of a whole run.
 
     steps: lane-steps. vector_steps: steps of all running lanes together. calls: policy calls; rows: their rows.

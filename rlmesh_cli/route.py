@@ -12,8 +12,8 @@ import msgspec
 
 from rlmesh_adapters.errors import RouteError, nearest
 
+from .documents import Document, KeyPath, show_path
 from .outcomes import SuccessRule
-from .yamls import Document, KeyPath, read_document, show_path
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 NonNegative = Annotated[int, msgspec.Meta(ge=0)]
@@ -115,7 +115,7 @@ def read_route(path: Path | None, flags: Flags) -> Route:
     Raises RouteError with file and line, or the flag, for unknown keys (naming the nearest), wrong types, counts
     below one, seeds that do not match the episodes, and a missing environment or policy.
     """
-    document = Document("route", {}, {}) if path is None else read_document(path)
+    document = Document("route", {}, {}) if path is None else _read(path)
     if not isinstance(document.value, dict):
         raise RouteError(
             f"a route is a mapping of keys, got {_kind(document.value)}",
@@ -129,6 +129,12 @@ def read_route(path: Path | None, flags: Flags) -> Route:
         route = _with_local_policy(route, path, flags)
     _check(route, merged, document, flags)
     return route
+
+
+def _read(path: Path) -> Document:
+    from .yamls import read_document  # noqa: PLC0415 - a run without a route file does not need YAML
+
+    return read_document(path)
 
 
 def _merge(value: Mapping[str, Any], flags: Flags) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,7 @@ import yaml
 
 from rlmesh_adapters.errors import RouteError
 
-#: Keys and positions that lead to a value, such as ("env", "wrappers", 0).
-KeyPath = tuple[str | int, ...]
+from .documents import Document, KeyPath, show_path
 
 _MOST_BYTES = 1_000_000
 _MOST_VALUES = 20_000
@@ -25,34 +23,6 @@ _INFINITE = re.compile(r"[-+]?\.?(?:inf|Inf|INF)")
 _NAN = re.compile(r"\.?(?:nan|NaN|NAN)")
 _BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A YAML document as plain values, and where each of them stands.
-
-    name: of the file, for messages. lines: path of a value -> its 1-based line.
-    """
-
-    name: str
-    value: Any
-    lines: dict[KeyPath, int]
-
-    def place(self, path: KeyPath) -> str:
-        """Return `file:line: key.path` of a value, or of the nearest one around it."""
-        known = path
-        while known and known not in self.lines:
-            known = known[:-1]
-        line = self.lines.get(known, 1)
-        return f"{self.name}:{line}: {show_path(path)}" if path else f"{self.name}:{line}"
-
-
-def show_path(path: KeyPath) -> str:
-    """Return a path as `env.wrappers[0].name`."""
-    text = ""
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text
 
 
 def read_document(path: Path) -> Document:

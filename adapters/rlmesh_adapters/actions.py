@@ -7,9 +7,9 @@ A float outside its Box is clipped and counted; one that is not finite fails its
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -23,8 +23,7 @@ from .spaces import INTEGER_KINDS, SpaceView
 Lead = tuple[int | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedActions:
+class CheckedActions(msgspec.Struct, frozen=True):
     """Actions (M, ...) or (M, H, ...) that the environment will accept, but for the rows that failed.
 
     clipped: (M,) or (M, H) bool, which actions had a number clipped into its Box; None if none had.
@@ -192,7 +191,7 @@ class ActionSeam:
         failures: dict[int, Failure] = {}
         for name, part in parts.items():
             for row, failure in part.failures.items():
-                failures.setdefault(row, replace(failure, message=f"`{name}`: {failure.message}"))
+                failures.setdefault(row, msgspec.structs.replace(failure, message=f"`{name}`: {failure.message}"))
         tree: Batch = checked if self.view.kind == "dict" else tuple(checked.values())
         return CheckedActions(tree, np.logical_or.reduce(masks) if masks else None, failures)
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Literal
+
+import msgspec
 
 Severity = Literal["info", "caution"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Advisory:
+
+
+class Advisory(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that the reader of the number should know.
 
     code: stable name, such as `actions-clipped`.
@@ -38,7 +40,7 @@ class AdvisoryBook:
         if known is None:
             self._by_code[code] = Advisory(code=code, severity=severity, message=message, count=count)
         else:
-            self._by_code[code] = replace(known, count=known.count + count)
+            self._by_code[code] = msgspec.structs.replace(known, count=known.count + count)
 
     def __iter__(self) -> Iterator[Advisory]:
         """Yield cautions first, then infos, each in order of appearance."""

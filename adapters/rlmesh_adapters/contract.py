@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from .spaces import SpaceView
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RouteContract:
+class RouteContract(msgspec.Struct, frozen=True, kw_only=True):
     """What a route promises the engine.
 
     observation, action: spaces of one lane.
@@ -24,8 +23,7 @@ class RouteContract:
     sharing: str = "auto"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoutePlan:
+class RoutePlan(msgspec.Struct, frozen=True, kw_only=True):
     """How a configured route runs.
 
     corner: the corner that is called.

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from .errors import LoadError
 
@@ -26,8 +27,7 @@ _STACKED_FIRST = ("predict_batch", "predict_chunk_batch", "predict", "predict_ch
 _CHUNKS_FIRST = ("predict_chunk_batch", "predict_chunk", "predict_batch", "predict")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Corner:
+class Corner(msgspec.Struct, frozen=True, kw_only=True):
     """One corner that a policy offers, with the optional parameters it asks for by name.
 
     horizon_name: the name under which it takes the horizon, or empty.

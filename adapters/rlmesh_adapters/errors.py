@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 import traceback
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from types import TracebackType
+
+import msgspec
 
 
 class HarnessError(Exception):
@@ -52,8 +53,7 @@ class ActionError(HarnessError):
     """What the policy returned does not fit the environment's action space."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """Why one episode could not be finished. Plain text, so that it crosses process borders.
 
     phase: `reset`, `step` (the environment), `policy` (the call), `action` (its value).
@@ -71,7 +71,7 @@ class Failure:
 
     def at_step(self, step: int) -> Failure:
         """Return the same failure, placed at `step` of its episode."""
-        return replace(self, step=step)
+        return msgspec.structs.replace(self, step=step)
 
 
 def failure_from(error: BaseException, phase: str) -> Failure:

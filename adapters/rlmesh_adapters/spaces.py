@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -17,8 +17,7 @@ ARRAY_KINDS = frozenset({"box", "discrete", "multi_discrete", "multi_binary"})
 INTEGER_KINDS = frozenset({"discrete", "multi_discrete", "multi_binary"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpaceView:
+class SpaceView(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """One space, as arrays and names.
 
     kind: see `Kind`. `opaque` is everything that does not stack (Graph, Sequence, OneOf, ...).
@@ -37,8 +36,8 @@ class SpaceView:
     low: npt.NDArray[Any] | None = None
     high: npt.NDArray[Any] | None = None
     children: tuple[tuple[str | int, SpaceView], ...] = ()
-    contains: Callable[[Any], bool] | None = field(default=None, compare=False, repr=False)
-    label: str = field(default="", compare=False)
+    contains: Callable[[Any], bool] | None = None
+    label: str = ""
 
     @property
     def is_array(self) -> bool:

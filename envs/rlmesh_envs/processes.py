@@ -10,10 +10,11 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
+
+import msgspec
 
 from rlmesh_adapters.batches import Batch, BatchLayout, put_rows, take_rows
 from rlmesh_adapters.errors import (
@@ -203,15 +204,13 @@ class WorkerLanes:
             self._bury(worker)
 
 
-@dataclass(slots=True)
-class _Worker:
+class _Worker(msgspec.Struct):
     process: BaseProcess
     connection: Any
     is_new: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Greeting:
+class _Greeting(msgspec.Struct, frozen=True):
     observation_space: Any
     action_space: Any
     info: EnvInfo

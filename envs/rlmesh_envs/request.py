@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WrapperRequest:
+
+class WrapperRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One wrapper that a route adds.
 
     name: `package.module:Class`, or the bare name of one of gymnasium's own wrappers.
@@ -16,11 +16,10 @@ class WrapperRequest:
     """
 
     name: str
-    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    kwargs: Mapping[str, Any] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EnvRequest:
+class EnvRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One environment, as often as there are lanes.
 
     id: registered id, `module:id`, or `module:name` of a class or function that makes the environment.
@@ -37,7 +36,7 @@ class EnvRequest:
     """
 
     id: str
-    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    kwargs: Mapping[str, Any] = msgspec.field(default_factory=dict)
     imports: tuple[str, ...] = ()
     wrappers: tuple[WrapperRequest, ...] = ()
     num_envs: int = 1
@@ -48,8 +47,7 @@ class EnvRequest:
     prepare: Callable[[], object] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EnvInfo:
+class EnvInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What a built environment turned out to be, for the record.
 
     id: full id with version.

@@ -35,20 +35,20 @@ def eval_command(
         ),
     ] = None,
     episodes: Annotated[
-        int | None, typer.Option("--episodes", "-n", help="Episodes to play [50].", rich_help_panel=_RUN)
+        int | None, typer.Option("--episodes", "-n", help="Episodes to play (default 50).", rich_help_panel=_RUN)
     ] = None,
     num_envs: Annotated[
-        int | None, typer.Option("--num-envs", help="Lanes played side by side [1].", rich_help_panel=_RUN)
+        int | None, typer.Option("--num-envs", help="Lanes played side by side (default 1).", rich_help_panel=_RUN)
     ] = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", help="Episode i resets with seed + i [0].", rich_help_panel=_RUN)
+        int | None, typer.Option("--seed", help="Of episode 0; counts up (default 0).", rich_help_panel=_RUN)
     ] = None,
     seeds: Annotated[
         str | None,
         typer.Option("--seeds", help="One seed an episode: 3,1,4 or 11..15.", rich_help_panel=_RUN),
     ] = None,
     horizon: Annotated[
-        int | None, typer.Option("--horizon", help="Actions executed a policy call [1].", rich_help_panel=_RUN)
+        int | None, typer.Option("--horizon", help="Actions executed a call (default 1).", rich_help_panel=_RUN)
     ] = None,
     max_episode_steps: Annotated[
         int | None,
@@ -61,7 +61,7 @@ def eval_command(
     vectorization: Annotated[
         str | None,
         typer.Option(
-            "--vectorization", help="sync, async (worker processes) or native [sync].", rich_help_panel=_RUN
+            "--vectorization", help="sync, async (processes) or native (default sync).", rich_help_panel=_RUN
         ),
     ] = None,
     start_method: Annotated[
@@ -80,7 +80,7 @@ def eval_command(
         str | None,
         typer.Option(
             "--instances",
-            help="Policy objects: shared, lane (one a lane) or auto: one a lane if it has reset() [auto].",
+            help="Policy objects: shared, lane (one a lane) or auto: one a lane if it has reset() (default auto).",
             rich_help_panel=_RUN,
         ),
     ] = None,
@@ -88,7 +88,7 @@ def eval_command(
         str | None,
         typer.Option(
             "--success",
-            help="KEY, KEY:any, or 'return >= X' [is_success or success, last value].",
+            help="KEY, KEY:any, or 'return >= X' (default is_success or success, last value).",
             rich_help_panel=_JUDGE,
         ),
     ] = None,

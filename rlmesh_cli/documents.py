@@ -1,0 +1,37 @@
+"""Document: a route file's values, each with the line it stands in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+#: Keys and positions that lead to a value, such as ("env", "wrappers", 0).
+KeyPath = tuple[str | int, ...]
+
+
+class Document(msgspec.Struct, frozen=True):
+    """A YAML document as plain values, and where each of them stands.
+
+    name: of the file, for messages. lines: path of a value -> its 1-based line.
+    """
+
+    name: str
+    value: Any
+    lines: dict[KeyPath, int]
+
+    def place(self, path: KeyPath) -> str:
+        """Return `file:line: key.path` of a value, or of the nearest one around it."""
+        known = path
+        while known and known not in self.lines:
+            known = known[:-1]
+        line = self.lines.get(known, 1)
+        return f"{self.name}:{line}: {show_path(path)}" if path else f"{self.name}:{line}"
+
+
+def show_path(path: KeyPath) -> str:
+    """Return a path as `env.wrappers[0].name`."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
