@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 import typer
@@ -38,12 +39,20 @@ def _top(
 
 
 def main() -> None:
-    """Run the command line; the console scripts call this."""
+    """Run the command line; the console scripts call this.
+
+    The garbage collector stands still until a command has imported what it needs, and does not look through what is
+    left at the end: together a tenth of a short run's time.
+    """
+    gc.disable()
     # Text of users and environments may hold what the terminal's encoding cannot show.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    app()
+    try:
+        app()
+    finally:
+        gc.freeze()
 
 
 if __name__ == "__main__":

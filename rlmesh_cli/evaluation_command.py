@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import traceback
 from pathlib import Path
@@ -52,6 +53,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 def run(request: Request) -> Exit:
     """Evaluate, show, and return the exit code; a user's mistake is one message, a fault of ours a traceback."""
+    if not gc.isenabled():  # see rlmesh_cli.app.main
+        gc.freeze()
+        gc.enable()
     try:
         # A policy file may change the folder; what the user typed is meant from here.
         out = request.out.absolute()
