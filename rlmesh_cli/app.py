@@ -41,8 +41,8 @@ def _top(
 def main() -> None:
     """Run the command line; the console scripts call this.
 
-    The garbage collector stands still until a command has imported what it needs, and does not look through what is
-    left at the end: together a tenth of a short run's time.
+    The garbage collector stands still until a command has imported what it needs, and does not look through what
+    is left at the end: together a tenth of a short run's time.
     """
     gc.disable()
     # Text of users and environments may hold what the terminal's encoding cannot show.

@@ -192,12 +192,12 @@ class _Run:
         began = time.perf_counter()
         status = "finished"
         try:
-            for result in rollout.run():
+            for results in rollout.run():
                 if self._store is None:
                     open_store()
                 assert self._store is not None
-                self._store.append(result)
-                rows.append(result)
+                self._store.append(*results)
+                rows.extend(results)
         except KeyboardInterrupt:
             status = "interrupted"
         except HarnessError:

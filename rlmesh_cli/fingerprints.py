@@ -16,8 +16,6 @@ from rlmesh_adapters.spaces import SpaceView
 # 64 bits tell a run's episodes apart; the whole digest would only make rows longer.
 _DIGITS = 16
 _BLOCK_BYTES = 4_000_000
-# Up to here Python adds faster than numpy's accumulate starts up.
-_FEW = 24
 
 
 def start_hash(observation: Any, info: Mapping[str, Any]) -> str:
@@ -57,20 +55,28 @@ def _update(digest: Any, value: Any) -> None:
 class TraceBook:
     """Executed actions and rewards of all running lanes: returns, lengths and trace hashes come from it.
 
-    Kept in blocks of columns, one column a lane, and filled a stretch of steps at a time.
+    Kept in blocks, one row a lane, and filled a stretch of steps at a time. Rewards are added one after the other,
+    as a plain loop over the episode adds them.
 
     num_lanes: N. action: space of one action.
     """
 
     def __init__(self, num_lanes: int, action: SpaceView) -> None:
         views = _leaf_views(action)
-        row_bytes = num_lanes * (8 + sum(view.size * np.dtype(view.dtype).itemsize for view in views))
+        dtypes = [_smallest(view) for view in views]
+        step_bytes = 8 + sum(view.size * dtype.itemsize for view, dtype in zip(views, dtypes, strict=True))
         #: Most steps of a stretch.
-        self.most = max(16, min(512, _BLOCK_BYTES // max(1, row_bytes)))
+        self.most = max(16, min(512, _BLOCK_BYTES // max(1, num_lanes * step_bytes)))
         self._block = 2 * self.most
-        self._rewards = np.zeros((self._block, num_lanes))
-        self._actions = [np.zeros((self._block, num_lanes, *view.shape), view.dtype) for view in views]
         self._num_lanes = num_lanes
+        self._given = [np.dtype(view.dtype) for view in views]
+        self._rewards = np.zeros((num_lanes, self._block))
+        self._actions = [
+            np.zeros((num_lanes, self._block, *view.shape), dtype)
+            for view, dtype in zip(views, dtypes, strict=True)
+        ]
+        # Each lane's return up to now, and up to the step before.
+        self._totals, self._totals_before = np.zeros((2, num_lanes))
         self._now = 0
         self._begun = [0] * num_lanes
         self._earlier: dict[int, list[bytes]] = {}
@@ -78,7 +84,9 @@ class TraceBook:
     def begin(self, lane: int) -> None:
         """Start a lane's episode at the next recorded step."""
         self._begun[lane] = self._now
-        self._earlier.pop(lane, None)
+        self._totals[lane] = self._totals_before[lane] = 0.0
+        if self._earlier:
+            self._earlier.pop(lane, None)
 
     def extend(self, roster: Roster, stretch: Stretch) -> None:
         """Keep a stretch of T steps, at most `most`, that the roster's lanes made together."""
@@ -87,24 +95,21 @@ class TraceBook:
             return
         if self._now + taken > self._block:
             self._flush(roster.lanes)
-        now, then = self._now, self._now + taken
-        self._now = then
-        if taken == 1:
-            self._keep_one(now, roster, stretch)
-            return
+        now = self._now
+        self._now = then = now + taken
         # A slice is several times faster than an index of all lanes.
         lanes = slice(None) if roster.count == self._num_lanes else roster.lane_index
-        self._rewards[now:then, lanes] = stretch.rewards
-        for kept, column in zip(self._actions, stretch.actions, strict=True):
-            shape = (taken, roster.count, *kept.shape[2:])
-            kept[now:then, lanes] = np.frombuffer(b"".join(column), kept.dtype).reshape(shape)
-
-    def _keep_one(self, now: int, roster: Roster, stretch: Stretch) -> None:
-        lanes = slice(None) if roster.count == self._num_lanes else roster.lane_index
-        self._rewards[now, lanes] = stretch.rewards[0]
-        for kept, column in zip(self._actions, stretch.actions, strict=True):
-            row = np.frombuffer(column[0], kept.dtype)
-            kept[now, lanes] = row if kept.ndim == 2 else row.reshape(roster.count, *kept.shape[2:])
+        rewards = np.array(stretch.rewards, np.float64)
+        if taken == 1:
+            self._totals_before[lanes] = self._totals[lanes]
+            self._totals[lanes] += rewards[0]
+        else:
+            totals = np.add.accumulate(np.concatenate((self._totals[lanes][None], rewards)), axis=0)
+            self._totals_before[lanes], self._totals[lanes] = totals[-2], totals[-1]
+        self._rewards[lanes, now:then] = rewards.T
+        for kept, column, dtype in zip(self._actions, stretch.actions, self._given, strict=True):
+            steps = np.frombuffer(b"".join(column), dtype).reshape(taken, roster.count, *kept.shape[2:])
+            kept[lanes, now:then] = steps.swapaxes(0, 1)
 
     def stretch(self) -> Stretch:
         """Return an empty stretch to be filled."""
@@ -118,15 +123,13 @@ class TraceBook:
         columns = self._columns(lane, self._now - drop_last)
         if lane in self._earlier:
             columns = [before + now for before, now in zip(self._earlier.pop(lane), columns, strict=True)]
-        rewards = np.frombuffer(columns[0])
+        total = float((self._totals_before if drop_last else self._totals)[lane])
         digest = hashlib.sha256(b"".join(columns)).hexdigest()
-        return len(rewards), _sum_in_order(rewards), digest[:_DIGITS]
+        return len(columns[0]) // 8, total, digest[:_DIGITS]
 
     def _columns(self, lane: int, stop: int) -> list[bytes]:
         begun = self._begun[lane]
-        return [self._rewards[begun:stop, lane].tobytes()] + [
-            kept[begun:stop, lane].tobytes() for kept in self._actions
-        ]
+        return [column[lane, begun:stop].tobytes() for column in (self._rewards, *self._actions)]
 
     def _flush(self, running: tuple[int, ...]) -> None:
         """Set aside what the block holds of the running episodes, so that it can be filled again."""
@@ -136,19 +139,6 @@ class TraceBook:
             self._earlier[lane] = [old + new for old, new in zip(before, columns, strict=True)]
             self._begun[lane] = 0
         self._now = 0
-
-
-def _sum_in_order(rewards: npt.NDArray[np.float64]) -> float:
-    """Add one reward after the other, as a plain loop over the episode does.
-
-    Pairwise summation, and Python's own compensated `sum`, would differ from it in the last bits.
-    """
-    if len(rewards) <= _FEW:
-        total = 0.0
-        for reward in rewards.tolist():
-            total += reward
-        return total
-    return float(np.add.accumulate(rewards)[-1])
 
 
 class Stretch:
@@ -177,3 +167,11 @@ def _leaf_views(view: SpaceView) -> list[SpaceView]:
     if view.children:
         return [leaf for _, child in view.children for leaf in _leaf_views(child)]
     return [view] if view.is_array else []
+
+
+def _smallest(view: SpaceView) -> np.dtype[Any]:
+    """Return the smallest type that holds a space's whole numbers; floats stay as they are."""
+    dtype = np.dtype(view.dtype)
+    if dtype.kind not in "iu" or view.low is None or view.high is None or view.size == 0:
+        return dtype
+    return np.result_type(np.min_scalar_type(int(view.low.min())), np.min_scalar_type(int(view.high.max())))

@@ -141,16 +141,18 @@ class Rollout:
         """Episodes that were started and have no result."""
         return len(self._plays) + len(self._waiting)
 
-    def run(self) -> Iterator[EpisodeResult]:
-        """Yield each episode's result as soon as it ends, until all have ended or `should_stop` is set.
+    def run(self) -> Iterator[list[EpisodeResult]]:
+        """Yield the results of episodes as soon as they end, until all have ended or `should_stop` is set.
 
         Raises what makes the whole run meaningless: PolicyCallError and ActionError of the first call.
         """
-        yield from self._start(range(self._lanes.num_envs))
-        while (self._plays or self._waiting) and not self.should_stop:
-            results = self._advance()
+        results = self._start(range(self._lanes.num_envs))
+        while True:
             if results:
-                yield from results
+                yield results
+            if self.should_stop or not (self._plays or self._waiting):
+                return
+            results = self._advance()
 
     def _advance(self) -> list[EpisodeResult]:
         """Play on until an episode ends or another may start; return the results.

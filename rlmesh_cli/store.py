@@ -37,9 +37,9 @@ class RunStore:
         # Unbuffered: every line is one system call, whole or not at all, whatever stops the process next.
         self._episodes = (self.path / "episodes.jsonl").open("ab", buffering=0)
 
-    def append(self, result: EpisodeResult) -> None:
-        """Write one episode's line."""
-        self._episodes.write(self._encoder.encode(result) + b"\n")
+    def append(self, *results: EpisodeResult) -> None:
+        """Write a line for each episode, all in one system call."""
+        self._episodes.write(b"".join([self._encoder.encode(result) + b"\n" for result in results]))
 
     def write(self, name: str, record: dict[str, Any]) -> None:
         """Write a JSON file in one piece: it is there whole, or as it was before."""
