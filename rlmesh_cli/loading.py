@@ -118,7 +118,7 @@ def _run(path: Path, *, again: bool = False) -> ModuleType:
         raise LoadError(
             f"syntax error: {error.msg}",
             where=f"{error.filename}:{error.lineno}",
-            mend="mend the line: " + (error.text or "").strip(),
+            mend="correct the line: " + (error.text or "").strip(),
         ) from error
     except (Exception, SystemExit) as error:
         raise _cannot_load(str(path), error) from error
@@ -251,6 +251,13 @@ def _parameters(entry: Any) -> list[inspect.Parameter]:
 
 def _check_params(entry: Any, params: Mapping[str, Any], where: str) -> None:
     parameters = _parameters(entry)
+    known = [parameter.name for parameter in parameters]
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+    for name in params:
+        if name not in known and not takes_any:
+            near = nearest(name, known)
+            mend = f"did you mean {' or '.join(near)}?" if near else f"it takes: {', '.join(known) or 'nothing'}"
+            raise LoadError(f"{_name_of(entry)} takes no `{name}`", where=where, mend=mend)
     missing = [name for name in _required(entry) if name not in params]
     if missing:
         raise LoadError(
@@ -258,11 +265,3 @@ def _check_params(entry: Any, params: Mapping[str, Any], where: str) -> None:
             where=where,
             mend="give " + " ".join(f"--policy-arg {name}=VALUE" for name in missing),
         )
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
-        return
-    known = [parameter.name for parameter in parameters]
-    for name in params:
-        if name not in known:
-            near = nearest(name, known)
-            mend = f"did you mean {' or '.join(near)}?" if near else f"it takes: {', '.join(known) or 'nothing'}"
-            raise LoadError(f"{_name_of(entry)} takes no `{name}`", where=where, mend=mend)

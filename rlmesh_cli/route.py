@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -197,12 +197,31 @@ def _convert(merged: dict[str, Any], document: Document, flags: Flags) -> Route:
             for key, position in _PATH.findall(tail.rstrip("`"))
         )
         given = _lookup(merged, path)
+        choices = _choices(path)
         expected = text.replace("Expected ", "").replace("`", "").split(", got")[0]
+        if choices:
+            expected = "one of " + ", ".join(choices)
+        near = nearest(given, choices) if isinstance(given, str) else []
         raise RouteError(
             f"{show_path(path)} must be {expected}, got {_kind(given)}",
             where=_place(path, document, flags),
-            mend=_type_mend(given),
+            mend=f"did you mean {near[0]}?" if near else _type_mend(given, choices),
         ) from error
+
+
+def _choices(path: KeyPath) -> list[str]:
+    """Return the words that may stand at a path, empty where it is not a choice of words."""
+    struct: Any = Route
+    for part in path[:-1]:
+        struct = _STRUCTS.get((*path[: path.index(part)], part))
+    hint = get_type_hints(struct).get(str(path[-1])) if struct is not None and path else None
+    return [word for word in _literals(hint) if isinstance(word, str)]
+
+
+def _literals(hint: Any) -> list[Any]:
+    if get_origin(hint) is Literal:
+        return list(get_args(hint))
+    return [word for part in get_args(hint) for word in _literals(part)]
 
 
 def _lookup(value: Any, path: KeyPath) -> Any:
@@ -220,8 +239,8 @@ def _kind(value: Any) -> str:
     return f"{type(value).__name__} {value!r}"
 
 
-def _type_mend(given: Any) -> str:
-    if isinstance(given, str):
+def _type_mend(given: Any, choices: list[str]) -> str:
+    if isinstance(given, str) and not choices:
         return "write it without quotes if a number is meant"
     return "see `rlmesh eval --help` for what it takes"
 

@@ -10,8 +10,6 @@ import msgspec
 Severity = Literal["info", "caution"]
 
 
-
-
 class Advisory(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that the reader of the number should know.
 

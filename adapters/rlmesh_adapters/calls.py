@@ -6,9 +6,9 @@ Axes: M asking rows, H actions of a chunk.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -244,7 +244,9 @@ class PolicyCaller:
 
     def _failure(self, error: Exception, batch: Batch) -> Failure:
         failure = failure_from(error, "policy")
-        return replace(failure, message=f"{failure.message} (in {self.corner.name}, input {signature(batch)})")
+        return msgspec.structs.replace(
+            failure, message=f"{failure.message} (in {self.corner.name}, input {signature(batch)})"
+        )
 
 
 def _empty_chunk(where: str) -> ActionError:

@@ -113,14 +113,17 @@ def _call_factory(request: EnvRequest, factory: Any, **extra: Any) -> Any:
 def _cannot_build(request: EnvRequest, error: Exception) -> EnvironmentBuildError:
     if isinstance(error, HarnessError):
         return EnvironmentBuildError(error.cause, where=error.where, mend=error.mend)
+    # Gymnasium repeats a constructor's TypeError with the arguments, which stand in ours already.
+    first = error.__cause__ if isinstance(error.__cause__, TypeError) else error
     arguments = ", ".join(f"{key}={value!r}" for key, value in request.kwargs.items())
-    if isinstance(error, (ModuleNotFoundError, gym.error.DependencyNotInstalled)):
+    if isinstance(first, (ModuleNotFoundError, gym.error.DependencyNotInstalled)):
         mend = "install the package it needs"
     else:
-        mend = "check env.kwargs; `--env-arg NAME=VALUE` sets one"
+        mend = "check its arguments: env.kwargs in a route, --env-arg NAME=VALUE on the command line"
+    place = user_place(first.__traceback__)
     return EnvironmentBuildError(
-        f"`{request.id}` cannot be built with ({arguments}): {describe_error(error)}",
-        where=user_place(error.__traceback__) or "env",
+        f"`{request.id}` cannot be built with ({arguments}): {describe_error(first)}",
+        where="env.kwargs" if "gymnasium" in place and "registration" in place else place or "env",
         mend=mend,
     )
 
