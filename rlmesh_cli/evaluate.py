@@ -63,7 +63,8 @@ class Evaluation(msgspec.Struct, kw_only=True):
     """A run that was played, whole or in part.
 
     folder: where it was written. status: `finished` or `interrupted`. in_flight: episodes broken off.
-    seconds: wall-clock seconds of the loop.
+    seconds: wall-clock seconds of the loop. seeded: whether single episodes started from their own seed.
+    instances: `shared`, or `lane` if each lane had a policy object of its own.
     """
 
     folder: Path
@@ -76,6 +77,7 @@ class Evaluation(msgspec.Struct, kw_only=True):
     seconds: float
     in_flight: int
     seeded: bool
+    instances: str = "shared"
 
 
 def evaluate(route: Route, *, out: Path, watcher: Watcher, stopper: Stopper, source: dict[str, Any]) -> Evaluation:
@@ -229,6 +231,7 @@ class _Run:
             seconds=seconds,
             in_flight=rollout.in_flight,
             seeded=env.is_seeded,
+            instances=self._plan.sharing,
         )
         self._store.write("run.json", self._record(status, source))
         self._store.write("summary.json", summary_record(evaluation))
@@ -322,6 +325,7 @@ def summary_record(evaluation: Evaluation) -> dict[str, Any]:
         "run": str(evaluation.folder),
         "status": evaluation.status,
         "seeded": evaluation.seeded,
+        "instances": evaluation.instances,
         "success_rate": summary.success.rate,
         "mean_return": returns.mean if returns is not None else None,
         **msgspec.to_builtins(summary),

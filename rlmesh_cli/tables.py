@@ -32,7 +32,7 @@ def show_evaluation(
     """
     console = console or _console()
     if not quiet:
-        _show_tables(console, evaluation, every=every, strict=strict)
+        _show_tables(console, evaluation, every=every)
     for line in _last_lines(evaluation, code, strict=strict):
         console.print(Text(line), soft_wrap=True)
 
@@ -48,28 +48,34 @@ def _console() -> Console:
     )
 
 
-def _show_tables(console: Console, evaluation: Evaluation, *, every: bool, strict: bool) -> None:
-    console.print(_summary_table(evaluation))
+def _show_tables(console: Console, evaluation: Evaluation, *, every: bool) -> None:
+    _print(console, "summary", _summary_table(evaluation))
     if evaluation.rows:
-        console.print(_episode_table(evaluation, every=every))
+        title, table = _episode_table(evaluation, every=every)
+        _print(console, title, table)
     if evaluation.verdicts:
-        console.print(_gate_table(evaluation))
+        _print(console, "gates", _gate_table(evaluation))
     if evaluation.advisories:
-        console.print(_advisory_table(evaluation))
+        _print(console, "advisories", _advisory_table(evaluation))
     console.print(Text(time_line(evaluation)))
 
 
-def _table(title: str, columns: Iterable[tuple[str, str]], *, header: bool = True) -> Table:
-    table = Table(title=Text(title, style="bold"), title_justify="left", box=box.SIMPLE_HEAD, show_header=header)
+def _print(console: Console, title: str, table: Table) -> None:
+    console.print(Text(title, style="bold"), soft_wrap=True)
+    console.print(table)
+    console.print()
+
+
+def _table(columns: Iterable[tuple[str, str]], *, header: bool = True) -> Table:
+    table = Table(box=box.SIMPLE_HEAD if header else None, show_header=header, show_edge=False, padding=(0, 2))
     for name, justify in columns:
         table.add_column(name, justify="right" if justify == "right" else "left", overflow="fold")
     return table
 
 
 def _summary_table(evaluation: Evaluation) -> Table:
-    summary = evaluation.summary
-    table = _table("summary", [("", "left"), ("", "left")], header=False)
-    for name, value in _summary_rows(summary, evaluation):
+    table = _table([("", "left"), ("", "left")], header=False)
+    for name, value in _summary_rows(evaluation.summary, evaluation):
         table.add_row(Text(name), Text(value))
     return table
 
@@ -91,7 +97,10 @@ def _summary_rows(summary: Summary, evaluation: Evaluation) -> list[tuple[str, s
     for name, spread in summary.metrics.items():
         rows.append((name, _spread_text(spread, measured=summary.episodes - summary.errors)))
     tally = evaluation.tally
-    rows.append(("policy", f"{summary.policy_calls:,} actions asked for in {tally.calls:,} calls"))
+    shared = "" if evaluation.instances == "shared" else "; one instance a lane"
+    rows.append(
+        ("policy", f"asked {summary.policy_calls:,} times for an episode, in {tally.calls:,} calls{shared}")
+    )
     if summary.clipped_actions:
         rows.append(("clipped", f"{summary.clipped_actions:,} actions in {summary.clipped_episodes} episodes"))
     return rows
@@ -131,7 +140,7 @@ def number(value: float) -> str:
     return f"{value:.2f}" if 0.1 <= abs(value) < 1e6 else f"{value:.4g}"
 
 
-def _episode_table(evaluation: Evaluation, *, every: bool) -> Table:
+def _episode_table(evaluation: Evaluation, *, every: bool) -> tuple[str, Table]:
     rows = evaluation.rows
     chosen: Sequence[EpisodeResult] = rows
     title = f"episodes (all {len(rows)})"
@@ -142,7 +151,6 @@ def _episode_table(evaluation: Evaluation, *, every: bool) -> Table:
         title = f"episodes (first {_FIRST} and worst {_WORST} of the others; --all lists {len(rows)})"
     right, left = "right", "left"
     table = _table(
-        title,
         [
             ("index", right),
             ("seed", right),
@@ -167,7 +175,7 @@ def _episode_table(evaluation: Evaluation, *, every: bool) -> Table:
         if has_errors:
             cells.append(_error_text(row))
         table.add_row(*(Text(cell) for cell in cells))
-    return table
+    return title, table
 
 
 def _error_text(row: EpisodeResult) -> str:
@@ -179,7 +187,7 @@ def _error_text(row: EpisodeResult) -> str:
 
 
 def _gate_table(evaluation: Evaluation) -> Table:
-    table = _table("gates", [("gate", "left"), ("value", "right"), ("", "left")])
+    table = _table([("gate", "left"), ("value", "right"), ("", "left")])
     for verdict in evaluation.verdicts:
         value = "not measured" if verdict.value is None else number(verdict.value)
         table.add_row(Text(verdict.gate), Text(value), Text("passed" if verdict.passed else "MISSED"))
@@ -187,7 +195,7 @@ def _gate_table(evaluation: Evaluation) -> Table:
 
 
 def _advisory_table(evaluation: Evaluation) -> Table:
-    table = _table("advisories", [("", "left"), ("count", "right"), ("", "left")])
+    table = _table([("", "left"), ("count", "right"), ("", "left")])
     for advisory in evaluation.advisories:
         style = "yellow" if advisory.severity == "caution" else ""
         table.add_row(Text(advisory.severity, style=style), Text(str(advisory.count)), Text(advisory.message))
