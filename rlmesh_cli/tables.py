@@ -67,14 +67,18 @@ def _print(console: Console, title: str, table: Table) -> None:
 
 
 def _table(columns: Iterable[tuple[str, str]], *, header: bool = True) -> Table:
-    table = Table(box=box.SIMPLE_HEAD if header else None, show_header=header, show_edge=False, padding=(0, 2))
-    for name, justify in columns:
-        table.add_column(name, justify="right" if justify == "right" else "left", overflow="fold")
+    """Return an empty table of (name, kind) columns: `left` and `right` keep their width, `text` may be folded."""
+    table = Table(box=box.SIMPLE_HEAD if header else None, show_header=header, show_edge=False, padding=(0, 1))
+    for name, kind in columns:
+        is_text = kind == "text"
+        table.add_column(
+            name, justify="right" if kind == "right" else "left", overflow="fold", no_wrap=not is_text
+        )
     return table
 
 
 def _summary_table(evaluation: Evaluation) -> Table:
-    table = _table([("", "left"), ("", "left")], header=False)
+    table = _table([("", "left"), ("", "text")], header=False)
     for name, value in _summary_rows(evaluation.summary, evaluation):
         table.add_row(Text(name), Text(value))
     return table
@@ -187,7 +191,7 @@ def _error_text(row: EpisodeResult) -> str:
 
 
 def _gate_table(evaluation: Evaluation) -> Table:
-    table = _table([("gate", "left"), ("value", "right"), ("", "left")])
+    table = _table([("gate", "text"), ("value", "right"), ("", "left")])
     for verdict in evaluation.verdicts:
         value = "not measured" if verdict.value is None else number(verdict.value)
         table.add_row(Text(verdict.gate), Text(value), Text("passed" if verdict.passed else "MISSED"))
@@ -195,7 +199,7 @@ def _gate_table(evaluation: Evaluation) -> Table:
 
 
 def _advisory_table(evaluation: Evaluation) -> Table:
-    table = _table([("", "left"), ("count", "right"), ("", "left")])
+    table = _table([("", "left"), ("count", "right"), ("", "text")])
     for advisory in evaluation.advisories:
         style = "yellow" if advisory.severity == "caution" else ""
         table.add_row(Text(advisory.severity, style=style), Text(str(advisory.count)), Text(advisory.message))
