@@ -53,5 +53,5 @@ def note_results(
         book.add(
             "no-time-limit",
             "caution" if capped else "info",
-            f"the environment has no time limit: episodes are ended after {guard:,} steps ({capped} were)",
+            f"the environment registers no time limit: episodes are ended after {guard:,} steps ({capped} were)",
         )
