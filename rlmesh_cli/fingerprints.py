@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from struct import pack
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,8 @@ from rlmesh_adapters.spaces import SpaceView
 # 64 bits tell a run's episodes apart; the whole digest would only make rows longer.
 _DIGITS = 16
 _BLOCK_BYTES = 4_000_000
+# So many steps of one lane are picked out of the open stretch faster than the stretch is folded.
+_FEW = 48
 
 
 def start_hash(observation: Any, info: Mapping[str, Any]) -> str:
@@ -23,122 +27,38 @@ def start_hash(observation: Any, info: Mapping[str, Any]) -> str:
 
     Values that have no canonical bytes (objects of other types) count by their type only.
     """
-    digest = hashlib.sha256()
-    _update(digest, observation)
+    parts: list[bytes] = []
+    _collect(parts, observation)
     if info:
-        _update(digest, info)
-    return digest.hexdigest()[:_DIGITS]
+        _collect(parts, info)
+    return hashlib.sha256(b"".join(parts)).hexdigest()[:_DIGITS]
 
 
-def _update(digest: Any, value: Any) -> None:
+def _collect(parts: list[bytes], value: Any) -> None:
     if isinstance(value, (np.ndarray, np.generic)):
         if value.dtype.kind == "O":
-            _update(digest, value.tolist())
+            _collect(parts, value.tolist())
             return
-        digest.update(f"{value.dtype.str}{value.shape}".encode())
-        digest.update(value.tobytes())
+        parts.append(_header(value.dtype, value.shape))
+        parts.append(value.tobytes())
     elif isinstance(value, Mapping):
-        digest.update(b"{")
+        parts.append(b"{")
         for key in sorted(value, key=str):
-            digest.update(str(key).encode())
-            _update(digest, value[key])
+            parts.append(str(key).encode())
+            _collect(parts, value[key])
     elif isinstance(value, (list, tuple)):
-        digest.update(b"[")
+        parts.append(b"[")
         for part in value:
-            _update(digest, part)
+            _collect(parts, part)
     elif isinstance(value, (str, int, float, bool, type(None))):
-        digest.update(repr(value).encode())
+        parts.append(repr(value).encode())
     else:
-        digest.update(type(value).__name__.encode())
+        parts.append(type(value).__name__.encode())
 
 
-class TraceBook:
-    """Executed actions and rewards of all running lanes: returns, lengths and trace hashes come from it.
-
-    Kept in blocks, one row a lane, and filled a stretch of steps at a time. Rewards are added one after the other,
-    as a plain loop over the episode adds them.
-
-    num_lanes: N. action: space of one action.
-    """
-
-    def __init__(self, num_lanes: int, action: SpaceView) -> None:
-        views = _leaf_views(action)
-        dtypes = [_smallest(view) for view in views]
-        step_bytes = 8 + sum(view.size * dtype.itemsize for view, dtype in zip(views, dtypes, strict=True))
-        #: Most steps of a stretch.
-        self.most = max(16, min(512, _BLOCK_BYTES // max(1, num_lanes * step_bytes)))
-        self._block = 2 * self.most
-        self._num_lanes = num_lanes
-        self._given = [np.dtype(view.dtype) for view in views]
-        self._rewards = np.zeros((num_lanes, self._block))
-        self._actions = [
-            np.zeros((num_lanes, self._block, *view.shape), dtype)
-            for view, dtype in zip(views, dtypes, strict=True)
-        ]
-        # Each lane's return up to now, and up to the step before.
-        self._totals, self._totals_before = np.zeros((2, num_lanes))
-        self._now = 0
-        self._begun = [0] * num_lanes
-        self._earlier: dict[int, list[bytes]] = {}
-
-    def begin(self, lane: int) -> None:
-        """Start a lane's episode at the next recorded step."""
-        self._begun[lane] = self._now
-        self._totals[lane] = self._totals_before[lane] = 0.0
-        if self._earlier:
-            self._earlier.pop(lane, None)
-
-    def extend(self, roster: Roster, stretch: Stretch) -> None:
-        """Keep a stretch of T steps, at most `most`, that the roster's lanes made together."""
-        taken = len(stretch.rewards)
-        if not taken or not roster.count:
-            return
-        if self._now + taken > self._block:
-            self._flush(roster.lanes)
-        now = self._now
-        self._now = then = now + taken
-        # A slice is several times faster than an index of all lanes.
-        lanes = slice(None) if roster.count == self._num_lanes else roster.lane_index
-        rewards = np.array(stretch.rewards, np.float64)
-        if taken == 1:
-            self._totals_before[lanes] = self._totals[lanes]
-            self._totals[lanes] += rewards[0]
-        else:
-            totals = np.add.accumulate(np.concatenate((self._totals[lanes][None], rewards)), axis=0)
-            self._totals_before[lanes], self._totals[lanes] = totals[-2], totals[-1]
-        self._rewards[lanes, now:then] = rewards.T
-        for kept, column, dtype in zip(self._actions, stretch.actions, self._given, strict=True):
-            steps = np.frombuffer(b"".join(column), dtype).reshape(taken, roster.count, *kept.shape[2:])
-            kept[lanes, now:then] = steps.swapaxes(0, 1)
-
-    def stretch(self) -> Stretch:
-        """Return an empty stretch to be filled."""
-        return Stretch(len(self._actions))
-
-    def end(self, lane: int, *, drop_last: bool = False) -> tuple[int, float, str]:
-        """Return (length, return, trace hash) of a lane's episode.
-
-        drop_last: the last recorded step did not finish.
-        """
-        columns = self._columns(lane, self._now - drop_last)
-        if lane in self._earlier:
-            columns = [before + now for before, now in zip(self._earlier.pop(lane), columns, strict=True)]
-        total = float((self._totals_before if drop_last else self._totals)[lane])
-        digest = hashlib.sha256(b"".join(columns)).hexdigest()
-        return len(columns[0]) // 8, total, digest[:_DIGITS]
-
-    def _columns(self, lane: int, stop: int) -> list[bytes]:
-        begun = self._begun[lane]
-        return [column[lane, begun:stop].tobytes() for column in (self._rewards, *self._actions)]
-
-    def _flush(self, running: tuple[int, ...]) -> None:
-        """Set aside what the block holds of the running episodes, so that it can be filled again."""
-        for lane in running:
-            columns = self._columns(lane, self._now)
-            before = self._earlier.get(lane, [b""] * len(columns))
-            self._earlier[lane] = [old + new for old, new in zip(before, columns, strict=True)]
-            self._begun[lane] = 0
-        self._now = 0
+@lru_cache(maxsize=256)
+def _header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
+    return f"{dtype.str}{shape}".encode()
 
 
 class Stretch:
@@ -163,6 +83,134 @@ class Stretch:
             column.append(leaf.tobytes())
 
 
+class TraceBook:
+    """Executed actions and rewards of all running lanes: returns, lengths and trace hashes come from it.
+
+    The last steps stand in a stretch, as they were made; earlier ones are folded into blocks with one row a lane.
+    A short episode never leaves the stretch, and a long one costs next to nothing a step. Rewards are added one
+    after the other, as a plain loop over the episode adds them.
+
+    num_lanes: N. action: space of one action.
+    """
+
+    def __init__(self, num_lanes: int, action: SpaceView) -> None:
+        views = _leaf_views(action)
+        self._given = [np.dtype(view.dtype) for view in views]
+        self._kept = [_smallest(view) for view in views]
+        self._sizes = [view.size * dtype.itemsize for view, dtype in zip(views, self._given, strict=True)]
+        self._shrinks = [_shrinker(given, kept) for given, kept in zip(self._given, self._kept, strict=True)]
+        step_bytes = num_lanes * (8 + sum(self._sizes))
+        self._most = max(16, min(512, _BLOCK_BYTES // max(1, step_bytes)))
+        self._block = 2 * self._most
+        self._num_lanes = num_lanes
+        self._rewards = np.zeros((num_lanes, self._block))
+        self._actions = [
+            np.zeros((num_lanes, self._block, *view.shape), dtype)
+            for view, dtype in zip(views, self._kept, strict=True)
+        ]
+        # Each lane's return up to the last folded step, and up to the step before that.
+        self._totals, self._totals_before = np.zeros((2, num_lanes))
+        self._roster = Roster((), ())
+        self._rows: dict[int, int] = {}
+        self._stretch = Stretch(len(views))
+        # Steps are counted over the whole run; those from `_first` to `_folded` stand in the block.
+        self._first = self._folded = 0
+        self._begun = [0] * num_lanes
+        self._earlier: dict[int, list[bytes]] = {}
+
+    @property
+    def room(self) -> int:
+        """Steps that the open stretch can take."""
+        return self._most - len(self._stretch.rewards)
+
+    def open(self, roster: Roster) -> Stretch:
+        """Return the stretch that the roster's lanes go on with; it has room for at least one step."""
+        if roster.lanes is not self._roster.lanes or self.room <= 0:
+            self._fold()
+            self._roster = roster
+            self._rows = {lane: row for row, lane in enumerate(roster.lanes)}
+        return self._stretch
+
+    def begin(self, lane: int) -> None:
+        """Start a lane's episode at the next recorded step."""
+        self._begun[lane] = self._folded + len(self._stretch.rewards)
+        self._totals[lane] = self._totals_before[lane] = 0.0
+        if self._earlier:
+            self._earlier.pop(lane, None)
+
+    def end(self, lane: int, *, drop_last: bool = False) -> tuple[int, float, str]:
+        """Return (length, return, trace hash) of a lane's episode.
+
+        drop_last: the last recorded step did not finish.
+        """
+        stop = self._folded + len(self._stretch.rewards) - drop_last
+        if stop - max(self._begun[lane], self._folded) > _FEW:
+            self._fold()
+        length = stop - self._begun[lane]
+        if lane in self._rows and self._folded < stop:
+            columns, total = self._open_columns(lane, stop)
+        else:
+            columns = [b""] * (1 + len(self._actions))
+            total = float((self._totals_before if drop_last and stop < self._folded else self._totals)[lane])
+        if self._begun[lane] < self._folded:
+            columns = [old + new for old, new in zip(self._folded_columns(lane, stop), columns, strict=True)]
+        return length, total, hashlib.sha256(b"".join(columns)).hexdigest()[:_DIGITS]
+
+    def _open_columns(self, lane: int, stop: int) -> tuple[list[bytes], float]:
+        """Return what the open stretch holds of an episode, and its return so far."""
+        begun, row = self._begun[lane] - self._folded, self._rows[lane]
+        total = float(self._totals[lane]) if begun < 0 else 0.0
+        chosen = slice(max(0, begun), stop - self._folded)
+        rewards = [step[row] for step in self._stretch.rewards[chosen]]
+        for reward in rewards:
+            total += reward
+        columns = [pack(f"{len(rewards)}d", *rewards)]
+        for steps, size, shrink in zip(self._stretch.actions, self._sizes, self._shrinks, strict=True):
+            joined = b"".join([step[row * size : row * size + size] for step in steps[chosen]])
+            columns.append(joined if shrink is None else shrink(joined))
+        return columns, float(total)
+
+    def _folded_columns(self, lane: int, stop: int) -> list[bytes]:
+        """Return what the block, and what was set aside before it, hold of an episode."""
+        part = slice(max(0, self._begun[lane] - self._first), min(stop, self._folded) - self._first)
+        columns = [column[lane, part].tobytes() for column in (self._rewards, *self._actions)]
+        before = self._earlier.get(lane)
+        return columns if before is None else [old + new for old, new in zip(before, columns, strict=True)]
+
+    def _fold(self) -> None:
+        """Move the open stretch into the block."""
+        stretch, roster = self._stretch, self._roster
+        taken = len(stretch.rewards)
+        if not taken:
+            return
+        if self._folded - self._first + taken > self._block:
+            self._set_aside()
+        now = self._folded - self._first
+        then = now + taken
+        # A slice is several times faster than an index of all lanes.
+        lanes = slice(None) if roster.count == self._num_lanes else roster.lane_index
+        rewards = np.array(stretch.rewards, np.float64)
+        self._rewards[lanes, now:then] = rewards.T
+        for kept, column, dtype in zip(self._actions, stretch.actions, self._given, strict=True):
+            steps = np.frombuffer(b"".join(column), dtype).reshape(taken, roster.count, *kept.shape[2:])
+            kept[lanes, now:then] = steps.swapaxes(0, 1)
+        for lane, row in self._rows.items():
+            if self._begun[lane] > self._folded:
+                # What the lane was paid in its last episode; adding zeros first changes no sum.
+                rewards[: self._begun[lane] - self._folded, row] = 0.0
+        totals = np.add.accumulate(np.concatenate((self._totals[lanes][None], rewards)), axis=0)
+        self._totals_before[lanes], self._totals[lanes] = totals[-2], totals[-1]
+        self._folded += taken
+        self._stretch = Stretch(len(self._actions))
+
+    def _set_aside(self) -> None:
+        """Keep what the block holds of the running episodes as bytes, and empty it."""
+        for lane in self._rows:
+            if self._begun[lane] < self._folded:
+                self._earlier[lane] = self._folded_columns(lane, self._folded)
+        self._first = self._folded
+
+
 def _leaf_views(view: SpaceView) -> list[SpaceView]:
     if view.children:
         return [leaf for _, child in view.children for leaf in _leaf_views(child)]
@@ -175,3 +223,13 @@ def _smallest(view: SpaceView) -> np.dtype[Any]:
     if dtype.kind not in "iu" or view.low is None or view.high is None or view.size == 0:
         return dtype
     return np.result_type(np.min_scalar_type(int(view.low.min())), np.min_scalar_type(int(view.high.max())))
+
+
+def _shrinker(given: np.dtype[Any], kept: np.dtype[Any]) -> Callable[[bytes], bytes] | None:
+    """Return what turns bytes of one type into bytes of a smaller one, None if the two are the same."""
+    if given == kept:
+        return None
+    if kept == np.uint8 and given.str[0] == "<":
+        # Of small whole numbers in little-endian order the first byte is all there is.
+        return lambda joined: joined[:: given.itemsize]
+    return lambda joined: np.frombuffer(joined, given).astype(kept).tobytes()

@@ -89,6 +89,8 @@ class Outcome:
 
     def numbers(self, metrics: Sequence[str]) -> dict[str, float | None]:
         """Return each metric's last reported value."""
+        if not metrics:
+            return {}
         return {
             name: read_number(self.reported[name], name) if name in self.reported else None for name in metrics
         }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from rlmesh_adapters.context import EpisodeContext
 from rlmesh_adapters.errors import Failure
 from rlmesh_envs.steps import Info
@@ -86,23 +88,39 @@ class Play:
             reader.read_reset(info, self.outcome)
 
 
+class Ending(msgspec.Struct, frozen=True):
+    """How an episode ended.
+
+    row: of the roster. terminated, truncated: as the environment gave them.
+    cap: `step_cap` or `time_cap` if we ended it, else empty. failure: why it could not be finished.
+    """
+
+    row: int
+    terminated: bool = False
+    truncated: bool = False
+    cap: str = ""
+    failure: Failure | None = None
+
+    @property
+    def name(self) -> End:
+        """The ending's name in the record."""
+        if self.failure is not None:
+            return "error"
+        if self.terminated:
+            return "terminated"
+        if self.truncated:
+            return "truncated"
+        return "time_cap" if self.cap == "time_cap" else "step_cap"
+
+
 def finish(
-    play: Play,
-    traced: tuple[int, float, str],
-    *,
-    flags: tuple[bool, bool],
-    cap: str | None,
-    failure: Failure | None,
-    reader: InfoReader,
-    shares: Shares,
-    now: float,
+    play: Play, traced: tuple[int, float, str], ending: Ending, reader: InfoReader, shares: Shares, now: float
 ) -> EpisodeResult:
     """Return the result of an episode.
 
-    traced: (length, return, trace hash). flags: (terminated, truncated) as the environment gave them.
-    cap: `step_cap` or `time_cap` if we ended it. failure: why it could not be finished.
-    shares, now: the sums and the clock at its end.
+    traced: (length, return, trace hash). shares, now: the sums and the clock at its end.
     """
+    failure = ending.failure
     length, total, trace = traced
     outcome = play.outcome
     calls, env, policy, predict = play.before
@@ -115,9 +133,9 @@ def finish(
         lane=play.lane,
         length=length,
         return_=total,
-        end=_end(flags, cap, failure),
-        terminated=flags[0],
-        truncated=flags[1],
+        end=ending.name,
+        terminated=ending.terminated,
+        truncated=ending.truncated,
         success=success,
         # What was reported before a crash is not how the episode ended.
         success_final=None if failure is not None else outcome.final,
@@ -137,16 +155,6 @@ def finish(
             total=now - play.begun_clock,
         ),
     )
-
-
-def _end(flags: tuple[bool, bool], cap: str | None, failure: Failure | None) -> End:
-    if failure is not None:
-        return "error"
-    if flags[0]:
-        return "terminated"
-    if flags[1]:
-        return "truncated"
-    return "time_cap" if cap == "time_cap" else "step_cap"
 
 
 def _error(failure: Failure, length: int) -> EpisodeError:

@@ -27,7 +27,7 @@ from rlmesh_envs.steps import LaneResets, LaneSteps
 from .episodes import Episode, EpisodeResult
 from .fingerprints import TraceBook
 from .outcomes import InfoReader
-from .plays import Play, Shares, finish
+from .plays import Ending, Play, Shares, finish
 
 
 class Lanes(Protocol):
@@ -162,10 +162,10 @@ class Rollout:
         """
         roster, clock, predict = self._roster, self._clock, self._predict
         count, lanes, episodes = roster.count, roster.lanes, roster.episodes
-        step_lanes, stretch = self._lanes.step_lanes, self._trace.stretch()
+        step_lanes, stretch = self._lanes.step_lanes, self._trace.open(roster)
         is_direct = self._is_direct(roster)
         observations = self._observations
-        most = min(self._step_limit_at - self._shares.steps, self._trace.most)
+        most = min(self._step_limit_at - self._shares.steps, self._trace.room)
         wake_at = min(self._deadline, self._tick_at)
         predicting = stepping = self._thinking = thinking = 0.0
         failed: Mapping[int, Failure] = NO_FAILURES
@@ -199,7 +199,6 @@ class Rollout:
             if now >= wake_at:
                 break
         self._observations = observations
-        self._trace.extend(roster, stretch)
         finished = taken - bool(failed)
         if is_direct:
             self._shares.calls += taken
@@ -298,7 +297,8 @@ class Rollout:
             self._load(roster, None, prediction)
         # The policy may keep the batch it was given, so no first observation is written into it.
         self._observations = take_rows(self._observations, range(roster.count))
-        return self._close(roster, {}, failed, {}, drop_last=False)
+        endings = [Ending(row, failure=failure) for row, failure in failed.items()]
+        return self._close(roster, endings, drop_last=False)
 
     def _tick(self, now: float) -> None:
         if now >= self._tick_at:
@@ -316,83 +316,65 @@ class Rollout:
 
     def _settle(self, roster: Roster, steps: LaneSteps, *, now: float) -> list[EpisodeResult]:
         """Close what ended with this step, and start what comes next."""
-        ended = {row: (terminated, truncated) for row, terminated, truncated in steps.ended}
-        is_over = self._shares.steps >= self._step_limit_at or now >= self._deadline
-        capped = self._capped(roster, ended, now) if is_over else {}
-        if not (ended or steps.failures or capped or steps.started):
-            return []
+        endings = [Ending(row, terminated, truncated) for row, terminated, truncated in steps.ended]
+        if steps.failures:
+            endings += [Ending(row, failure=failure) for row, failure in steps.failures.items()]
+        if self._shares.steps >= self._step_limit_at or now >= self._deadline:
+            endings += self._capped(roster, {ending.row for ending in endings}, now)
         if steps.observations is None:
             self._observations = self._layout.allocate(len(roster))
-        results = self._close(roster, ended, steps.failures, capped, drop_last=True)
+        results = self._close(roster, endings, drop_last=True) if endings else []
         if steps.started is not None:
             failed = self._join_or_fail(steps.started, self._waiting)
             results += failed + self._start([result.lane for result in failed])
         return results
 
-    def _capped(self, roster: Roster, ended: dict[int, tuple[bool, bool]], now: float) -> dict[int, str]:
-        capped: dict[int, str] = {}
+    def _capped(self, roster: Roster, ended: set[int], now: float) -> list[Ending]:
+        capped = []
         for row, lane in enumerate(roster.lanes):
             play = self._plays[lane]
             if row in ended:
                 continue
             if self._limits.steps and self._shares.steps - play.begun_step >= self._limits.steps:
-                capped[row] = "step_cap"
+                capped.append(Ending(row, cap="step_cap"))
             elif self._limits.seconds and now - play.begun_clock >= self._limits.seconds:
-                capped[row] = "time_cap"
+                capped.append(Ending(row, cap="time_cap"))
         return capped
 
-    def _close(
-        self,
-        roster: Roster,
-        ended: dict[int, tuple[bool, bool]],
-        failures: Mapping[int, Failure],
-        capped: dict[int, str],
-        *,
-        drop_last: bool,
-    ) -> list[EpisodeResult]:
-        """Make the results of the given rows, free their lanes and start the next episodes."""
-        results = []
-        gone = sorted({*ended, *failures, *capped})
-        contexts = []
-        for row in gone:
-            lane = roster.lanes[row]
+    def _close(self, roster: Roster, endings: list[Ending], *, drop_last: bool) -> list[EpisodeResult]:
+        """Make the results of the given rows, free their lanes and start the next episodes.
+
+        drop_last: the last recorded step of failed rows did not finish.
+        """
+        results, contexts, freed = [], [], []
+        now = self._clock()
+        for ending in sorted(endings, key=_row) if len(endings) > 1 else endings:
+            lane = roster.lanes[ending.row]
             play = self._plays.pop(lane)
-            failure = failures.get(row)
-            traced = self._trace.end(lane, drop_last=drop_last and failure is not None)
-            flags = ended.get(row, (False, False)) if failure is None else (False, False)
             self._replay.clear(lane)
+            traced = self._trace.end(lane, drop_last=drop_last and ending.failure is not None)
+            results.append(finish(play, traced, ending, self._reader, self._shares, now))
             contexts.append(play.context)
-            results.append(
-                finish(
-                    play,
-                    traced,
-                    flags=flags,
-                    cap=capped.get(row),
-                    failure=failure,
-                    reader=self._reader,
-                    shares=self._shares,
-                    now=self._clock(),
-                )
-            )
+            freed.append(lane)
         self._engine.end_episodes(self._route, contexts)
-        return results + self._start([roster.lanes[row] for row in gone])
+        return results + self._start(freed)
 
     def _start(self, lanes: Sequence[int]) -> list[EpisodeResult]:
-        """Start the next planned episode on each free lane; a reset that fails is a result and frees it again."""
+        """Start the next planned episode on each free lane; a failed reset is a result and frees it again."""
         results: list[EpisodeResult] = []
-        free = list(lanes)
+        free: Sequence[int] = lanes
         while free:
             plays = {lane: self._next_play(lane) for lane in free if self._queues[lane]}
             if not plays:
                 break
-            chosen = list(plays)
             began = self._clock()
-            resets = self._lanes.reset_lanes(chosen, [plays[lane].context.seed for lane in chosen])
+            resets = self._lanes.reset_lanes(list(plays), [play.context.seed for play in plays.values()])
             spent = self._clock() - began
-            self.casts = self.casts or resets.casts
             self.tally.reset_seconds += spent
             for play in plays.values():
                 play.reset_seconds = spent / len(plays)
+            if resets.casts:
+                self.casts = resets.casts
             failed = self._join_or_fail(resets, plays)
             self._waiting.update(plays)
             results += failed
@@ -412,25 +394,16 @@ class Rollout:
         for row, lane in enumerate(resets.lanes):
             play = plays.pop(lane)
             self._trace.begin(lane)
-            failure = resets.failures.get(row)
             play.begin(self._shares)
-            if failure is not None:
-                results.append(
-                    finish(
-                        play,
-                        self._trace.end(lane),
-                        flags=(False, False),
-                        cap=None,
-                        failure=failure,
-                        reader=self._reader,
-                        shares=self._shares,
-                        now=self._clock(),
-                    )
-                )
+            failure = resets.failures.get(row) if resets.failures else None
+            if failure is None:
+                play.first = row_of(resets.observations, row)
+                play.read_start(resets.infos[row], self._reader)
+                self._plays[lane] = play
                 continue
-            play.first = row_of(resets.observations, row)
-            play.read_start(resets.infos[row], self._reader)
-            self._plays[lane] = play
+            ending = Ending(row, failure=failure)
+            traced = self._trace.end(lane)
+            results.append(finish(play, traced, ending, self._reader, self._shares, self._clock()))
         return results
 
     def _seat(self) -> None:
@@ -464,6 +437,10 @@ class Rollout:
             self._step_limit_at = begun + self._limits.steps
         if self._limits.seconds is not None:
             self._deadline = min((play.begun_clock for play in plays), default=0.0) + self._limits.seconds
+
+
+def _row(ending: Ending) -> int:
+    return ending.row
 
 
 def _queues(episodes: Sequence[Episode], num_lanes: int, *, is_seeded: bool) -> list[deque[Episode]]:

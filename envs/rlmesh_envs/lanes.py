@@ -117,7 +117,6 @@ class LaneVectorEnv(VectorEnv[Any, Any, Any]):
                 self._is_broken[lane] = True
                 info = {}
             infos.append(info)
-        self._set_until()
         return LaneResets(lanes, observations, infos, failures, casts)
 
     def step_lanes(self, actions: Batch, lanes: Sequence[int]) -> LaneSteps:
@@ -227,6 +226,8 @@ class LaneVectorEnv(VectorEnv[Any, Any, Any]):
 
     def _with_late(self, ended: list[tuple[int, bool, bool]]) -> list[tuple[int, bool, bool]]:
         """Add the lanes that are at their time limit; one may end by itself in the same step."""
+        # Resets move births forward without moving this moment, so it may have come too early.
+        self._set_until()
         terminated = {row: flag for row, flag, _ in ended}
         late = [
             (row, terminated.get(row, False), True)
@@ -250,8 +251,8 @@ class LaneVectorEnv(VectorEnv[Any, Any, Any]):
     def _set_until(self) -> None:
         """See at which company step the first time limit is due."""
         if self._limit != inf:
-            births = [self._birth[lane] for lane in self._company]
-            self._until = min(births, default=0) + self._limit
+            due = [self._birth[lane] + self._limit for lane in self._company]
+            self._until = max(min(due, default=inf), self._together + 1)
 
     def _regroup(self, lanes: Sequence[int]) -> None:
         """Make some lanes the company that steps together."""
