@@ -17,7 +17,7 @@ from .calls import PolicyCaller
 from .context import EpisodeContext
 from .contract import RouteContract, RoutePlan
 from .corners import Corner, choose_corner, corner_names
-from .errors import EnvironmentBuildError
+from .errors import EnvironmentBuildError, HarnessError, LoadError
 from .instances import Instances
 from .predictions import Prediction
 from .roster import check_episode_ids
@@ -71,7 +71,8 @@ class AdapterEngine:
             wants_context=corner.wants_context,
             sharing=sharing,
         )
-        instances = Instances(first, build_policy, caller_of, sharing=sharing)
+        policies = [first] if sharing == "shared" else _build_each(first, build_policy, contract.num_lanes)
+        instances = Instances(policies, caller_of, sharing=sharing)
         configured = ConfiguredRoute(plan, instances, contract.observation, self.advisories)
         with self._lock:
             self._routes[route] = configured
@@ -124,6 +125,28 @@ class AdapterEngine:
         """Release every route."""
         for route in list(self._routes):
             self.release(route)
+
+
+def _build_each(first: Any, build_policy: Callable[[], Any], count: int) -> list[Any]:
+    """Build an instance for each lane; raise LoadError where they would not be separate objects."""
+    policies = [first]
+    for _ in range(count - 1):
+        try:
+            policies.append(build_policy())
+        except HarnessError as error:
+            raise LoadError(
+                f"the policy has reset(), so {count} lanes need {count} instances, but it cannot be built again: "
+                f"{error.cause}",
+                where=error.where,
+                mend="use --num-envs 1, or --instances shared if it keeps nothing between calls",
+            ) from error
+    if len({id(policy) for policy in policies}) < count:
+        raise LoadError(
+            f"the policy has reset(), but is one single object: {count} lanes would share what it keeps",
+            where=type(first).__name__,
+            mend="give a class or make_policy(), use --num-envs 1, or --instances shared if it keeps nothing",
+        )
+    return policies
 
 
 def _sharing(policy: object, corner: Corner, contract: RouteContract) -> str:

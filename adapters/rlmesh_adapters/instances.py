@@ -19,27 +19,18 @@ class Instances:
 
     An object is handed from an ended episode to the next one, after its `reset`.
 
-    first: a policy that is built already.
-    build: returns another one.
+    policies: the one object, or as many as episodes are played at once.
     caller_of: makes the caller of a policy.
     sharing: `shared` or `lane`.
     """
 
-    def __init__(
-        self,
-        first: Any,
-        build: Callable[[], Any],
-        caller_of: Callable[[Any], PolicyCaller],
-        *,
-        sharing: str,
-    ) -> None:
+    def __init__(self, policies: Sequence[Any], caller_of: Callable[[Any], PolicyCaller], *, sharing: str) -> None:
         self.sharing = sharing
-        self._build = build
-        self._caller_of = caller_of
         self._modes = EvalMode()
-        self._slots = [_Slot(first, caller_of(first))]
-        self._modes.enter(first)
-        self._free = [self._slots[0]] if sharing == "lane" else []
+        self._slots = [_Slot(policy, caller_of(policy)) for policy in policies]
+        for policy in policies:
+            self._modes.enter(policy)
+        self._free = list(self._slots) if sharing == "lane" else []
         self._playing: dict[str, _Slot] = {}
         self._is_chunked = self._slots[0].caller.corner.is_chunked
         self._company: Sequence[EpisodeContext] | None = None
@@ -77,13 +68,9 @@ class Instances:
     def _acquire(self) -> _Slot:
         if self.sharing == "shared":
             return self._slots[0]
-        if self._free:
-            return self._free.pop()
-        policy = self._build()
-        self._modes.enter(policy)
-        slot = _Slot(policy, self._caller_of(policy))
-        self._slots.append(slot)
-        return slot
+        if not self._free:
+            raise RuntimeError(f"{len(self._slots)} policy instances, but more episodes than that at once")
+        return self._free.pop()
 
     def _predict_rest(
         self, batch: Batch, episodes: Sequence[EpisodeContext], failures: dict[int, Failure]
