@@ -72,13 +72,15 @@ class ActionSeam:
     def _leaf(self, raw: Any, lead: Lead, where: str) -> npt.NDArray[Any]:
         try:
             array = to_array(raw)
-        except (TypeError, ValueError) as error:
+        except Exception as error:  # an array of the user's may raise anything
             reason = "is ragged" if isinstance(error, ValueError) else "is not an array of numbers"
             raise ActionError(
                 f"what the policy returned {reason}: expected {self._wanted(lead)}, got {_briefly(raw)}",
                 where=where,
                 mend="return one array whose rows all have the same shape",
             ) from error
+        if lead and lead[-1] is None and array.shape[: len(lead)] == (*(lead[:-1]), 0):
+            raise empty_chunk(where)
         if not _fits(array.shape, lead, self.view.shape):
             raise ActionError(
                 f"wrong shape: expected {self._wanted(lead)}, got {array.dtype}{_shape(array.shape)}",
@@ -103,14 +105,12 @@ class ActionSeam:
         # A float64 beyond float32 becomes infinite here and fails its row below, by value.
         with np.errstate(over="ignore"):
             cast = array.astype(wanted)
-        if wanted.kind in "iu" and not np.array_equal(cast, array):
-            raise ActionError(f"{_briefly(array)} does not fit into {wanted} of {self.view}", where=where)
-        return cast
+        # What does not fit is no action; it stays as it is, and its row fails by value.
+        return array if wanted.kind in "iu" and not np.array_equal(cast, array) else cast
 
     def _mapping(self, raw: Any, lead: Lead, where: str) -> Batch:
-        if lead and _is_sequence(raw) and raw and all(isinstance(part, Mapping) for part in raw):
-            self._count(len(raw), lead, where)
-            return stack_rows([self.convert(part, lead[1:], where) for part in raw])
+        if lead and _is_sequence(raw) and all(isinstance(part, (Mapping, list, tuple)) for part in raw):
+            return self._stacked(raw, lead, where)
         if not isinstance(raw, Mapping):
             raise ActionError(
                 f"wrong type: expected a dict with {_names(self._children)}, got {_briefly(raw)}", where=where
@@ -129,8 +129,7 @@ class ActionSeam:
 
     def _sequence(self, raw: Any, lead: Lead, where: str) -> Batch:
         if lead and isinstance(raw, list):
-            self._count(len(raw), lead, where)
-            return stack_rows([self.convert(part, lead[1:], where) for part in raw])
+            return self._stacked(raw, lead, where)
         if not isinstance(raw, (tuple, list)) or len(raw) != len(self._children):
             raise ActionError(
                 f"wrong type: expected a tuple of {len(self._children)} parts, got {_briefly(raw)}",
@@ -139,6 +138,12 @@ class ActionSeam:
         parts = zip(raw, self._children.items(), strict=True)
         converted = tuple(seam.convert(part, lead, f"{where}: {name}") for part, (name, seam) in parts)
         return self._agreed(converted, lead, where)
+
+    def _stacked(self, raw: Any, lead: Lead, where: str) -> Batch:
+        self._count(len(raw), lead, where)
+        if not raw:
+            raise empty_chunk(where)
+        return stack_rows([self.convert(part, lead[1:], where) for part in raw])
 
     def _agreed(self, batch: Batch, lead: Lead, where: str) -> Batch:
         counts = {leaf.shape[: len(lead)] for leaf in leaves(batch)}
@@ -166,13 +171,15 @@ class ActionSeam:
     def _check_leaf(self, actions: npt.NDArray[Any], bounds: Bounds) -> CheckedActions:
         outside = bounds.outside(actions)
         if actions.dtype.kind != "f":
-            return CheckedActions(actions, None, self._out_of_range(actions, outside, bounds))
+            failures = self._out_of_range(actions, outside, bounds)
+            return CheckedActions(actions.astype(self.view.dtype), None, failures)
         finite_rows = np.isfinite(actions).reshape(len(actions), -1).all(axis=1)
         failures = {
             int(row): Failure(phase="action", message=f"the action is not finite: {actions[row].tolist()}")
             for row in np.flatnonzero(~finite_rows)
         }
-        return CheckedActions(np.clip(actions, bounds.low, bounds.high), outside, failures)
+        clipped = outside if outside.any() else None
+        return CheckedActions(np.clip(actions, bounds.low, bounds.high), clipped, failures)
 
     def _out_of_range(
         self, actions: npt.NDArray[Any], outside: npt.NDArray[np.bool_], bounds: Bounds
@@ -217,6 +224,11 @@ def _shape_mend(shape: tuple[int, ...], lead: Lead, tail: tuple[int, ...]) -> st
     return "return the shape of the action space, with the axes of the corner in front"
 
 
+def empty_chunk(where: str) -> ActionError:
+    """Return the error of a chunk without actions."""
+    return ActionError("the chunk is empty", where=where, mend="return at least one action")
+
+
 def _is_sequence(raw: Any) -> bool:
     return isinstance(raw, Sequence) and not isinstance(raw, (str, bytes))
 
@@ -232,6 +244,9 @@ def _names(names: Any) -> str:
 def _briefly(raw: Any) -> str:
     if isinstance(raw, np.ndarray):
         return f"{raw.dtype}{_shape(raw.shape)}"
-    text = repr(raw)
+    try:
+        text = repr(raw)
+    except Exception:  # a user's __repr__ may raise anything
+        text = ""
     shown = text if len(text) <= 60 else text[:57] + "..."
     return f"{type(raw).__name__} {shown}"

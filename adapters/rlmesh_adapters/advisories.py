@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Literal
 
@@ -31,14 +32,19 @@ class AdvisoryBook:
 
     def __init__(self) -> None:
         self._by_code: dict[str, Advisory] = {}
+        self._lock = threading.Lock()
 
     def add(self, code: str, severity: Severity, message: str, *, count: int = 1) -> None:
         """Note an advisory, or raise the count of one that is known."""
-        known = self._by_code.get(code)
-        if known is None:
-            self._by_code[code] = Advisory(code=code, severity=severity, message=message, count=count)
-        else:
-            self._by_code[code] = msgspec.structs.replace(known, count=known.count + count)
+        with self._lock:
+            known = self._by_code.get(code)
+            if known is None:
+                self._by_code[code] = Advisory(code=code, severity=severity, message=message, count=count)
+            else:
+                self._by_code[code] = msgspec.structs.replace(known, count=known.count + count)
+
+    def __contains__(self, code: str) -> bool:
+        return code in self._by_code
 
     def __iter__(self) -> Iterator[Advisory]:
         """Yield cautions first, then infos, each in order of appearance."""

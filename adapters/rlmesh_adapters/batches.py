@@ -76,6 +76,11 @@ class BatchLayout:
         array = np.asarray(value)
         if array.shape != self.shape:
             raise ValueError(f"expected shape {self.shape}, got {array.shape}")
+        wanted = cast("np.dtype[Any]", self.dtype)
+        if array.dtype.kind not in "iubf" or (
+            wanted.kind in "iu" and array.dtype != wanted and not np.array_equal(array.astype(wanted), array)
+        ):
+            raise ValueError(f"{value!r} does not fit into {wanted}")
         return array
 
     def casts(self, value: Any) -> str:
@@ -86,7 +91,7 @@ class BatchLayout:
         if self._is_array:
             given = np.asarray(value).dtype
             kept = cast("np.dtype[Any]", self.dtype)
-            is_python_number = isinstance(value, (int, float, bool))
+            is_python_number = type(value) in (int, bool) or (type(value) is float and kept.kind == "f")
             return "" if is_python_number or np.can_cast(given, kept) else f"{given} is stored as {kept}"
         for name, child in self._children:
             found = child.casts(value[name])

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from .actions import ActionSeam
+from .actions import ActionSeam, empty_chunk
 from .batches import Batch, leaves, row_of, signature, stack_rows, take_rows
 from .chunks import chunk_length, split_chunk
 from .context import EpisodeContext
@@ -61,7 +61,10 @@ class PolicyCaller:
         try:
             raw = self._quick_call(batch)
         except Exception as error:
-            return self._ask_again(error, batch, episodes)
+            before, self._seconds = self._seconds, self._seconds + self._clock() - started
+            prediction = self._ask_again(error, batch, episodes)
+            prediction.seconds = self._seconds - before
+            return prediction
         spent = self._clock() - started
         if (
             raw.__class__ is np.ndarray
@@ -95,7 +98,9 @@ class PolicyCaller:
     def _ask_again(self, error: Exception, batch: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
         if len(episodes) == 1:
             return Prediction(None, failures={0: self._failure(error, batch)})
-        return self._ask_alone(batch, episodes)
+        prediction = self._ask_alone(batch, episodes)
+        prediction.was_repeated = True
+        return prediction
 
     def _call_batch(self, batch: Batch, episodes: Sequence[EpisodeContext]) -> Any:
         options = {} if self._is_plain else self._options(list(episodes))
@@ -109,8 +114,17 @@ class PolicyCaller:
         if not self.corner.wants_state:
             return answer
         actions, states = self._with_state(answer)
-        for episode, state in zip(episodes, states, strict=True):
-            self.states[episode.episode_id] = state
+        try:
+            states = list(states)
+        except TypeError:
+            states = []
+        if len(states) != len(episodes):
+            raise ActionError(
+                f"expected {len(episodes)} states, one a lane, got {len(states)}",
+                where=self._where,
+                mend="return the actions and a list of states, one for each observation",
+            )
+        self.states.update(zip((episode.episode_id for episode in episodes), states, strict=True))
         return actions
 
     def _call_row(self, row: Any, episode: EpisodeContext) -> Any:
@@ -144,7 +158,8 @@ class PolicyCaller:
         """Take the answer of a batched corner."""
         if not self.corner.is_chunked:
             return self._accept(self._seam.convert(raw, (rows,), self._where))
-        if isinstance(raw, (list, tuple)) and len(raw) == rows and len({_length(part) for part in raw}) > 1:
+        is_by_row = isinstance(raw, list) or (isinstance(raw, tuple) and self._seam.view.kind != "tuple")
+        if is_by_row and len(raw) == rows and len({_length(part) for part in raw}) > 1:
             return self._accept_each([self._seam.convert(part, (None,), self._where) for part in raw])
         return self._accept_chunks(self._seam.convert(raw, (rows, None), self._where), rows)
 
@@ -186,9 +201,10 @@ class PolicyCaller:
         for row, raw in raws.items():
             try:
                 converted = self._seam.convert(raw, lead, self._where)
-                chunks[row] = row_of(converted, 0) if lead[:1] == (1,) else converted
-                if self.corner.is_chunked and len(leaves(chunks[row])[0]) == 0:
-                    raise _empty_chunk(self._where)
+                chunk = row_of(converted, 0) if lead[:1] == (1,) else converted
+                if self.corner.is_chunked and len(leaves(chunk)[0]) == 0:
+                    raise empty_chunk(self._where)
+                chunks[row] = chunk
             except ActionError as error:
                 failures[row] = failure_from(error, "policy")
         if not chunks:
@@ -222,7 +238,7 @@ class PolicyCaller:
         """Cut (M, H, ...) to the horizon, check the values, and note short chunks."""
         planned = chunk_length(chunks)
         if planned == 0:
-            raise _empty_chunk(self._where)
+            raise empty_chunk(self._where)
         used = min(planned, self._horizon)
         if planned > used:
             chunks = split_chunk(chunks, 0, used)
@@ -234,7 +250,7 @@ class PolicyCaller:
         """Accept one chunk (H, ...) a row; their lengths may differ."""
         planned = [len(leaves(chunk)[0]) for chunk in chunks]
         if min(planned) == 0:
-            raise _empty_chunk(self._where)
+            raise empty_chunk(self._where)
         if len(set(planned)) == 1:
             return self._accept_chunks(stack_rows(chunks), len(chunks))
         used = [min(length, self._horizon) for length in planned]
@@ -249,11 +265,13 @@ class PolicyCaller:
         )
 
 
-def _empty_chunk(where: str) -> ActionError:
-    return ActionError("the chunk is empty", where=where, mend="return at least one action")
-
-
-def _length(part: Any) -> int:
+def _length(part: Any) -> Any:
+    """Return the lengths of the leaves of one row's chunk, in its structure."""
     if isinstance(part, dict):
-        part = next(iter(part.values()), ())
-    return len(part) if hasattr(part, "__len__") else -1
+        return tuple(_length(leaf) for leaf in part.values())
+    if isinstance(part, tuple) and not all(isinstance(leaf, (int, float)) for leaf in part):
+        return tuple(_length(leaf) for leaf in part)
+    try:
+        return len(part)
+    except TypeError:
+        return -1

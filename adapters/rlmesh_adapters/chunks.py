@@ -84,6 +84,10 @@ class ChunkReplay:
         """
         if roster is self._shared_roster:
             step = self._shared_cursor
+            if step >= self._shared_length:
+                raise RuntimeError(
+                    f"lane {roster.lanes[0]} has no action planned in {roster.episodes[0].episode_id}"
+                )
             self._shared_cursor = step + 1
             clipped = self._shared_clipped
             return _at_step(self._shared, step), None if clipped is None else clipped[:, step]

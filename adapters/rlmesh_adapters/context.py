@@ -34,7 +34,7 @@ class EpisodeContext:
         Whatever lane or company an episode runs in, it draws the same numbers. Made when first used.
         """
         if self._rng is None:
-            entropy = [self._rng_seed % 2**64, self.index, _POLICY_STREAM]
+            entropy = [int(self._rng_seed) % 2**64, self.index, _POLICY_STREAM]
             self._rng = np.random.default_rng(entropy)
         return self._rng
 

@@ -6,6 +6,8 @@ import msgspec
 
 from .spaces import SpaceView
 
+SHARINGS = ("auto", "shared", "lane")
+
 
 class RouteContract(msgspec.Struct, frozen=True, kw_only=True):
     """What a route promises the engine.

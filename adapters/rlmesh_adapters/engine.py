@@ -15,7 +15,7 @@ from .advisories import AdvisoryBook
 from .batches import Batch
 from .calls import PolicyCaller
 from .context import EpisodeContext
-from .contract import RouteContract, RoutePlan
+from .contract import SHARINGS, RouteContract, RoutePlan
 from .corners import Corner, choose_corner, corner_names
 from .errors import EnvironmentBuildError, HarnessError, LoadError
 from .instances import Instances
@@ -49,6 +49,8 @@ class AdapterEngine:
         Raises EnvironmentBuildError for an action space that cannot be checked, LoadError for a policy that
         has no corner or cannot be built again.
         """
+        if contract.horizon < 1 or contract.num_lanes < 1 or contract.sharing not in SHARINGS:
+            raise ValueError(f"horizon and num_lanes are at least 1, sharing is one of {SHARINGS}: {contract}")
         try:
             seam = ActionSeam(contract.action)
         except TypeError as error:
@@ -75,7 +77,10 @@ class AdapterEngine:
         instances = Instances(policies, caller_of, sharing=sharing)
         configured = ConfiguredRoute(plan, instances, contract.observation, self.advisories)
         with self._lock:
+            before = self._routes.get(route)
             self._routes[route] = configured
+        if before is not None:
+            before.close()
         return plan
 
     def _note_corner(self, corner: Corner, contract: RouteContract) -> None:
@@ -135,16 +140,15 @@ def _build_each(first: Any, build_policy: Callable[[], Any], count: int) -> list
             policies.append(build_policy())
         except HarnessError as error:
             raise LoadError(
-                f"the policy has reset(), so {count} lanes need {count} instances, but it cannot be built again: "
-                f"{error.cause}",
+                f"{count} lanes need {count} instances of the policy, but it cannot be built again: {error.cause}",
                 where=error.where,
                 mend="use --num-envs 1, or --instances shared if it keeps nothing between calls",
             ) from error
     if len({id(policy) for policy in policies}) < count:
         raise LoadError(
-            f"the policy has reset(), but is one single object: {count} lanes would share what it keeps",
+            f"the policy is one single object: {count} lanes would share what it keeps",
             where=type(first).__name__,
-            mend="give a class or make_policy(), use --num-envs 1, or --instances shared if it keeps nothing",
+            mend="name its class or a make_policy(), use --num-envs 1, or --instances shared if it keeps nothing",
         )
     return policies
 

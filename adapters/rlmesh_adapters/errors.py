@@ -9,6 +9,8 @@ from types import TracebackType
 
 import msgspec
 
+_INSTALLED = ("site-packages", "/rlmesh_adapters/", "/rlmesh_envs/", "/rlmesh_cli/")
+
 
 class HarnessError(Exception):
     """A mistake that the user can mend; shown without a traceback, exit code 2.
@@ -96,12 +98,20 @@ def describe_error(error: BaseException) -> str:
 
 
 def user_place(trace: TracebackType | None) -> str:
-    """Return `file:line in function` of the innermost frame of a traceback, or an empty text."""
+    """Return `file:line in function` of the innermost frame that is the user's, or an empty text.
+
+    Frames of installed packages are passed by, unless there are no others.
+    """
     frames = traceback.extract_tb(trace)
     if not frames:
         return ""
-    last = frames[-1]
+    own = [frame for frame in frames if not _is_installed(frame.filename)]
+    last = (own or frames)[-1]
     return f"{last.filename}:{last.lineno} in {last.name}"
+
+
+def _is_installed(filename: str) -> bool:
+    return filename.startswith("<") or any(folder in filename for folder in _INSTALLED)
 
 
 def nearest(name: str, known: Iterable[str], *, limit: int = 3) -> list[str]:

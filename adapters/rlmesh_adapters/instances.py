@@ -9,7 +9,7 @@ from .batches import Batch, take_rows
 from .calls import PolicyCaller
 from .context import EpisodeContext
 from .corners import parameter_names
-from .errors import Failure, failure_from
+from .errors import ActionError, Failure, failure_from
 from .modes import EvalMode
 from .predictions import Prediction, merge
 
@@ -28,8 +28,12 @@ class Instances:
         self.sharing = sharing
         self._modes = EvalMode()
         self._slots = [_Slot(policy, caller_of(policy)) for policy in policies]
-        for policy in policies:
-            self._modes.enter(policy)
+        try:
+            for policy in policies:
+                self._modes.enter(policy)
+        except Exception:
+            self._modes.leave()
+            raise
         self._free = list(self._slots) if sharing == "lane" else []
         self._playing: dict[str, _Slot] = {}
         self._is_chunked = self._slots[0].caller.corner.is_chunked
@@ -56,11 +60,14 @@ class Instances:
         for row, episode in enumerate(episodes):
             if episode.episode_id in self._playing:
                 continue
+            slot = None
             try:
                 slot = self._acquire()
                 slot.reset(episode)
             except Exception as error:
                 failures[row] = failure_from(error, "policy")
+                if slot is not None and self.sharing == "lane":
+                    self._free.append(slot)
             else:
                 self._playing[episode.episode_id] = slot
         return failures
@@ -88,7 +95,11 @@ class Instances:
         answers = []
         for row, episode in enumerate(episodes):
             caller = self._playing[episode.episode_id].caller
-            answers.append(([row], caller.predict(take_rows(batch, [row]), (episode,))))
+            try:
+                answer = caller.predict(take_rows(batch, [row]), (episode,))
+            except ActionError as error:
+                answer = Prediction(None, failures={0: failure_from(error, "policy")})
+            answers.append(([row], answer))
         return merge(len(episodes), answers, {}, is_chunked=self._is_chunked)
 
     def end(self, episode: EpisodeContext) -> Failure | None:

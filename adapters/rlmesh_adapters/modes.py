@@ -24,7 +24,8 @@ class EvalMode:
         A module is whatever has a boolean `training` and a callable `eval`, as in Torch. Found through
         attributes, lists, tuples and dicts, and through `modules()` where there is one.
         """
-        found = [(module, bool(module.training)) for module in _modules(policy)]
+        known = {id(module) for module, _ in self._flags}
+        found = [(module, bool(module.training)) for module in _modules(policy) if id(module) not in known]
         self._flags.extend(found)
         for module, was_training in found:
             if was_training and module.training and callable(getattr(module, "eval", None)):
@@ -33,15 +34,25 @@ class EvalMode:
 
     def leave(self) -> None:
         """Restore every module's own flag; parts that were frozen in eval mode stay so."""
-        for module in reversed(self._switched):
-            if callable(getattr(module, "train", None)):
-                module.train(True)
-        for module, was_training in self._flags:
-            if bool(module.training) != was_training:
-                # `train` of a parent reaches its children; each flag is set singly to undo that.
-                module.training = was_training
+        # `train` of a parent reaches its children, so each pass settles one more level.
+        for _ in self._flags:
+            wrong = [(module, flag) for module, flag in self._flags if bool(module.training) != flag]
+            if not wrong:
+                break
+            for module, flag in wrong:
+                _set(module, flag)
         self._flags.clear()
         self._switched.clear()
+
+
+def _set(module: Any, flag: bool) -> None:
+    try:
+        module.training = flag
+    except Exception:
+        try:
+            module.train(flag)
+        except Exception:
+            return
 
 
 def _modules(root: object) -> Iterator[Any]:
@@ -62,7 +73,14 @@ def _modules(root: object) -> Iterator[Any]:
 
 
 def _is_array(item: object) -> bool:
-    return hasattr(item, "__array_interface__") or hasattr(item, "__dlpack__")
+    return _get(item, "__array_interface__") is not None or _get(item, "__dlpack__") is not None
+
+
+def _get(item: object, name: str) -> Any:
+    try:
+        return getattr(item, name, None)
+    except Exception:  # a user's attribute may raise anything
+        return None
 
 
 def _has_flag(item: object) -> bool:
@@ -73,12 +91,18 @@ def _has_flag(item: object) -> bool:
 
 
 def _attributes(item: object) -> Iterator[object]:
-    if callable(modules := getattr(item, "modules", None)) and _has_flag(item):
+    if callable(modules := _get(item, "modules")) and _has_flag(item):
         yield from modules()
-    values = getattr(item, "__dict__", None)
+    for kind in type(item).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        yield from (_get(item, name) for name in ([slots] if isinstance(slots, str) else slots))
+    values = _get(item, "__dict__")
     if isinstance(values, dict) and type(item).__name__ != "module":
         yield from values.values()
     elif isinstance(values, dict):
         # Of a module that is itself the policy only what the file defines, not what it imports.
-        own = values.get("__name__")
-        yield from (value for value in values.values() if getattr(type(value), "__module__", None) == own)
+        yield from (
+            value
+            for name, value in values.items()
+            if not name.startswith("__") and type(value).__name__ != "module"
+        )

@@ -29,6 +29,7 @@ class Prediction(msgspec.Struct):
     failures: row -> why it has no action.
     planned: actions in the policy's own chunk for the first row, before the horizon cut it; 1 if un-chunked.
     seconds: spent inside the policy's own code.
+    was_repeated: whether the batch raised and its rows were asked one by one.
     """
 
     actions: Batch
@@ -37,6 +38,7 @@ class Prediction(msgspec.Struct):
     failures: Mapping[int, Failure] = msgspec.field(default_factory=dict)
     planned: int = 1
     seconds: float = 0.0
+    was_repeated: bool = False
 
 
 Parts = Sequence[tuple[Sequence[int], Prediction]]

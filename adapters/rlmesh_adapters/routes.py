@@ -63,8 +63,8 @@ class ConfiguredRoute:
                 return Prediction(None, failures=dict.fromkeys(range(len(episodes)), failure))
             if not self._has_answered:
                 self._check_first(prediction, episodes[0])
-            if prediction.lengths is not None:
-                self._note_short(prediction)
+            if prediction.lengths is not None or prediction.was_repeated:
+                self._note_unusual(prediction)
             return prediction
 
     def end_episodes(self, episodes: Sequence[EpisodeContext]) -> None:
@@ -101,8 +101,14 @@ class ConfiguredRoute:
                 mend=f"use --horizon {prediction.planned} or less",
             )
 
-    def _note_short(self, prediction: Prediction) -> None:
-        lengths = prediction.lengths or []
+    def _note_unusual(self, prediction: Prediction) -> None:
+        if prediction.was_repeated:
+            self._advisories.add(
+                "batch-raised",
+                "caution",
+                f"`{self.plan.corner}` raised for a whole batch, and was asked again row by row",
+            )
+        lengths = [length for row, length in enumerate(prediction.lengths or []) if row not in prediction.failures]
         short = sum(length < self.plan.horizon for length in lengths)
         if short:
             self._advisories.add(
@@ -121,15 +127,15 @@ class ConfiguredRoute:
         parts = leaves(rows)
         for name, leaf, bounds in self._watches:
             outside = bounds.outside(parts[leaf]).nonzero()[0].tolist()
-            if outside:
+            if not outside:
+                continue
+            code = f"observation-outside{'-' + name if name else ''}"
+            message = ""
+            if code not in self._advisories:  # a message with a whole image in it is not made at every step
                 what = f"`{name}` of the observation" if name else "the observation"
-                shown = _shown(parts[leaf][outside[0]])
-                self._advisories.add(
-                    f"observation-outside{'-' + name if name else ''}",
-                    "caution",
-                    f"{what} is outside its space, first in {episodes[outside[0]].episode_id}: {shown}",
-                    count=len(outside),
-                )
+                first, shown = episodes[outside[0]].episode_id, _shown(parts[leaf][outside[0]])
+                message = f"{what} is outside its space, first in {first}: {shown}"
+            self._advisories.add(code, "caution", message, count=len(outside))
 
 
 def _is_anything(rows: Batch) -> bool:

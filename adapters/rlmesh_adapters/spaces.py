@@ -97,7 +97,7 @@ def sample_value(view: SpaceView, rng: np.random.Generator) -> Any:
     if not view.is_array or view.low is None or view.high is None or view.dtype is None:
         raise TypeError(f"{view} cannot be sampled")
     if view.dtype.kind in "iub":
-        drawn = rng.integers(view.low, view.high, size=view.shape, endpoint=True)
+        drawn = rng.integers(view.low, view.high, size=view.shape, dtype=view.dtype, endpoint=True)
         return view.dtype.type(drawn) if view.shape == () else drawn.astype(view.dtype)
     return _sample_floats(view.low, view.high, rng).astype(view.dtype)
 
@@ -109,7 +109,12 @@ def _sample_floats(
     has_low, has_high = np.isfinite(lower), np.isfinite(upper)
     both = has_low & has_high
     drawn = rng.standard_normal(lower.shape)
-    drawn[both] = rng.uniform(lower[both], upper[both])
+    share = rng.random(int(both.sum()))
+    least, most = lower[both], upper[both]
+    with np.errstate(over="ignore", invalid="ignore"):
+        drawn[both] = np.where(
+            np.isfinite(most - least), least + (most - least) * share, least * (1 - share) + most * share
+        )
     only_low, only_high = has_low & ~has_high, has_high & ~has_low
     drawn[only_low] = lower[only_low] + rng.exponential(size=int(only_low.sum()))
     drawn[only_high] = upper[only_high] - rng.exponential(size=int(only_high.sum()))
