@@ -7,6 +7,7 @@ objects where they do not (text, Graph, Sequence, OneOf).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from typing import Any, cast
 
 import numpy as np
@@ -70,7 +71,8 @@ class BatchLayout:
                 except ValueError as error:
                     raise ValueError(f"`{name}`: {error}") from error
         elif isinstance(batch, list):
-            batch[row] = value
+            # Text cannot change; an object may be reused by the environment that made it.
+            batch[row] = value if self.view.kind == "text" else deepcopy(value)
 
     def _checked(self, value: Any) -> Any:
         array = np.asarray(value)

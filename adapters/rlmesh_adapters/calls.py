@@ -60,7 +60,7 @@ class PolicyCaller:
         started = self._clock()
         try:
             raw = self._quick_call(batch)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             before, self._seconds = self._seconds, self._seconds + self._clock() - started
             prediction = self._ask_again(error, batch, episodes)
             prediction.seconds = self._seconds - before
@@ -91,16 +91,14 @@ class PolicyCaller:
             raw = self._call_batch(batch, episodes)
         except ActionError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return self._ask_again(error, batch, episodes)
         return self._accept_raw(raw, len(episodes))
 
-    def _ask_again(self, error: Exception, batch: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
+    def _ask_again(self, error: BaseException, batch: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
         if len(episodes) == 1:
             return Prediction(None, failures={0: self._failure(error, batch)})
-        prediction = self._ask_alone(batch, episodes)
-        prediction.was_repeated = True
-        return prediction
+        return self.ask_alone(batch, episodes)
 
     def _call_batch(self, batch: Batch, episodes: Sequence[EpisodeContext]) -> Any:
         options = {} if self._is_plain else self._options(list(episodes))
@@ -171,7 +169,7 @@ class PolicyCaller:
         for row, episode in enumerate(episodes):
             try:
                 raws[row] = self._call_row(row_of(batch, row), episode)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 failures[row] = self._failure(error, batch)
         self._seconds += self._clock() - started
         stacked = None if failures else self._quick_stack(list(raws.values()))
@@ -180,7 +178,7 @@ class PolicyCaller:
         lead = (None,) if self.corner.is_chunked else ()
         return self._accept_answered(raws, lead, failures, len(episodes))
 
-    def _ask_alone(self, batch: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
+    def ask_alone(self, batch: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
         """Ask a batched corner once a row, after it raised for all of them together."""
         raws: dict[int, Any] = {}
         failures: dict[int, Failure] = {}
@@ -188,10 +186,12 @@ class PolicyCaller:
             alone = take_rows(batch, [row])
             try:
                 raws[row] = self._call_batch(alone, episodes[row : row + 1])
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 failures[row] = self._failure(error, alone)
         lead = (1, None) if self.corner.is_chunked else (1,)
-        return self._accept_answered(raws, lead, failures, len(episodes))
+        prediction = self._accept_answered(raws, lead, failures, len(episodes))
+        prediction.was_repeated = True
+        return prediction
 
     def _accept_answered(
         self, raws: dict[int, Any], lead: tuple[int | None, ...], failures: dict[int, Failure], rows: int
@@ -258,7 +258,7 @@ class PolicyCaller:
         prediction.lengths, prediction.planned = used, planned[0]
         return prediction
 
-    def _failure(self, error: Exception, batch: Batch) -> Failure:
+    def _failure(self, error: BaseException, batch: Batch) -> Failure:
         failure = failure_from(error, "policy")
         return msgspec.structs.replace(
             failure, message=f"{failure.message} (in {self.corner.name}, input {signature(batch)})"

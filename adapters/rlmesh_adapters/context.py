@@ -29,12 +29,12 @@ class EpisodeContext:
 
     @property
     def rng(self) -> np.random.Generator:
-        """Random numbers of this episode alone, from its planned seed and index.
+        """Random numbers of this episode alone, from its planned seed.
 
-        Whatever lane or company an episode runs in, it draws the same numbers. Made when first used.
+        Whatever lane, order or company an episode runs in, it draws the same numbers. Made when first used.
         """
         if self._rng is None:
-            entropy = [int(self._rng_seed) % 2**64, self.index, _POLICY_STREAM]
+            entropy = [int(self._rng_seed) % 2**64, _POLICY_STREAM]
             self._rng = np.random.default_rng(entropy)
         return self._rng
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from .errors import LoadError
+from .errors import LoadError, describe_error, user_place
 
 CORNER_NAMES = ("predict", "predict_batch", "predict_chunk", "predict_chunk_batch")
 
@@ -51,8 +51,18 @@ class Corner(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def corner_names(policy: object) -> tuple[str, ...]:
-    """Return the names of the corners that a policy has."""
-    return tuple(name for name in CORNER_NAMES if callable(getattr(policy, name, None)))
+    """Return the names of the corners that a policy has.
+
+    Raises LoadError if looking for one raises.
+    """
+    try:
+        return tuple(name for name in CORNER_NAMES if callable(getattr(policy, name, None)))
+    except (Exception, SystemExit) as error:  # a user's __getattr__ may raise anything
+        raise LoadError(
+            f"the corners of {type(policy).__name__} cannot be looked up: {describe_error(error)}",
+            where=user_place(error.__traceback__),
+            mend="raise AttributeError for attributes that are not there",
+        ) from error
 
 
 def choose_corner(policy: object, horizon: int) -> Corner:
@@ -69,6 +79,7 @@ def choose_corner(policy: object, horizon: int) -> Corner:
             return _corner(policy, name)
     raise LoadError(
         f"{type(policy).__name__} has none of {', '.join(CORNER_NAMES)}",
+        where=f"{type(policy).__module__}.{type(policy).__qualname__}",
         mend="give it a method `predict(obs)` that returns an action",
     )
 

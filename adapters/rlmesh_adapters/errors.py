@@ -92,7 +92,8 @@ def describe_error(error: BaseException) -> str:
         text = error.cause if isinstance(error, HarnessError) else str(error)
     except Exception:  # a user's __str__ may raise anything
         text = "(its message cannot be shown)"
-    lines = text.strip().splitlines()
+    # A lone surrogate, as from a file name that is no UTF-8, can be stored nowhere.
+    lines = text.encode("utf-8", "backslashreplace").decode().strip().splitlines()
     name = type(error).__name__
     return f"{name}: {lines[0].strip()}" if lines else name
 

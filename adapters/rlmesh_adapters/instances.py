@@ -31,7 +31,7 @@ class Instances:
         try:
             for policy in policies:
                 self._modes.enter(policy)
-        except Exception:
+        except BaseException:
             self._modes.leave()
             raise
         self._free = list(self._slots) if sharing == "lane" else []
@@ -64,7 +64,7 @@ class Instances:
             try:
                 slot = self._acquire()
                 slot.reset(episode)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 failures[row] = failure_from(error, "policy")
                 if slot is not None and self.sharing == "lane":
                     self._free.append(slot)
@@ -102,6 +102,14 @@ class Instances:
             answers.append(([row], answer))
         return merge(len(episodes), answers, {}, is_chunked=self._is_chunked)
 
+    def ask_alone(
+        self, batch: Batch, episodes: Sequence[EpisodeContext], error: ActionError
+    ) -> Prediction:
+        """Ask row by row after the answer to the whole batch did not fit, so that it fails whom it must."""
+        if len(episodes) == 1:
+            return Prediction(None, failures={0: failure_from(error, "policy")})
+        return self._slots[0].caller.ask_alone(batch, episodes)
+
     def end(self, episode: EpisodeContext) -> Failure | None:
         """Take an episode off its instance; return what `on_episode_end` raised, if it did."""
         self._company = None
@@ -122,7 +130,7 @@ class Instances:
             for slot in self._slots:
                 try:
                     slot.close()
-                except Exception as error:
+                except (Exception, SystemExit) as error:
                     failure = failure or failure_from(error, "policy")
         finally:
             self._modes.leave()
@@ -147,7 +155,7 @@ class _Slot:
         if self._ended is not None:
             try:
                 self._ended(episode)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 return failure_from(error, "policy")
         return None
 

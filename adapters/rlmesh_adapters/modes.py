@@ -48,10 +48,10 @@ class EvalMode:
 def _set(module: Any, flag: bool) -> None:
     try:
         module.training = flag
-    except Exception:
+    except (Exception, SystemExit):
         try:
             module.train(flag)
-        except Exception:
+        except (Exception, SystemExit):
             return
 
 
@@ -79,14 +79,14 @@ def _is_array(item: object) -> bool:
 def _get(item: object, name: str) -> Any:
     try:
         return getattr(item, name, None)
-    except Exception:  # a user's attribute may raise anything
+    except (Exception, SystemExit):  # a user's attribute may raise anything
         return None
 
 
 def _has_flag(item: object) -> bool:
     try:
         return isinstance(getattr(item, "training", None), bool)
-    except Exception:  # a user's property may raise anything
+    except (Exception, SystemExit):  # a user's property may raise anything
         return False
 
 

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from math import isfinite
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
-from rlmesh_adapters.batches import Batch, copy_batch, map_leaves, put_rows, take_rows
+from rlmesh_adapters.batches import Batch, BatchLayout, copy_batch, map_leaves, put_rows, take_rows
 from rlmesh_adapters.errors import EnvironmentBuildError, Failure, failure_from
 from rlmesh_adapters.spaces import SpaceView, zero_value
 
-from .infos import final_info, split_infos
+from .infos import split_infos
 from .spaces import view_of
-from .steps import Info, LaneResets, LaneSteps, bad_reward
+from .steps import Info, LaneResets, LaneSteps, bad_reward, check_info
 
 AnyVectorEnv = VectorEnv[Any, Any, Any]
 
@@ -40,7 +39,7 @@ class ForeignLanes:
     """
 
     def __init__(self, env: AnyVectorEnv, rebuild: Callable[[], AnyVectorEnv]) -> None:
-        # Typed loosely: a list of seeds is accepted by the environments it is given to, not by the base class.
+        # Typed loosely: a list of seeds is taken by the environments it is given to, not by the base class.
         self._env: Any = env
         self._rebuild = rebuild
         self.num_envs = env.num_envs
@@ -48,13 +47,13 @@ class ForeignLanes:
         self.autoreset = self._mode.name.lower()
         self.single_observation_space = env.single_observation_space
         self.single_action_space = env.single_action_space
-        self._view = view_of(env.single_observation_space)
-        # Only gymnasium's own two are known to hand one seed to one lane.
-        self.is_seeded = self._mode is AutoresetMode.DISABLED and isinstance(
-            env.unwrapped, (SyncVectorEnv, AsyncVectorEnv)
-        )
+        self._layout = BatchLayout(view_of(env.single_observation_space))
+        # Only gymnasium's own two are known to reset one lane alone, and to hand it a seed.
+        self._is_gymnasium = isinstance(env.unwrapped, (SyncVectorEnv, AsyncVectorEnv))
+        self.is_seeded = self._mode is AutoresetMode.DISABLED and self._is_gymnasium
         self._filler = _filler(view_of(env.single_action_space), self.num_envs)
-        self._everyone = list(range(self.num_envs))
+        self._everyone = tuple(range(self.num_envs))
+        self._has_looked = False
         self._forget()
 
     def _forget(self) -> None:
@@ -62,7 +61,9 @@ class ForeignLanes:
         self._rolling: list[int] = []
         self._wanted: set[int] = set()
         self._observations: Batch = None
-        self._reset_infos: Sequence[Info] | None = None
+        self._infos: Sequence[Info] | None = None
+        self._casts = ""
+        self._failure: Failure | None = None
 
     def reset_lanes(self, lanes: Sequence[int], seeds: Sequence[int | None]) -> LaneResets:
         """Start new episodes; under NEXT_STEP those lanes come back in `started` of a later step.
@@ -71,44 +72,49 @@ class ForeignLanes:
         seeds: one a lane; only DISABLED environments that are known to take them do.
         """
         try:
-            if self._has_begun:
-                return self._restart(lanes, seeds)
-            return self._begin(lanes, seeds)
-        except Exception as error:
-            failure = failure_from(error, "reset")
-            self._renew()
-            return LaneResets(lanes, None, [{}] * len(lanes), dict.fromkeys(range(len(lanes)), failure))
+            if self._failure is not None:
+                self._renew()
+            return self._restart(lanes, seeds) if self._has_begun else self._begin(lanes, seeds)
+        except (Exception, SystemExit) as error:
+            self._failure = failure_from(error, "reset")
+        return _all_failed(lanes, self._failure)
 
     def _begin(self, lanes: Sequence[int], seeds: Sequence[int | None]) -> LaneResets:
-        self._has_begun = True
         if self.is_seeded:
-            each: list[int | None] = [None] * self.num_envs
-            for lane, seed in zip(lanes, seeds, strict=True):
-                each[lane] = seed
-            observations, infos = self._env.reset(seed=each)
+            known = dict(zip(lanes, seeds, strict=True))
+            observations, infos = self._env.reset(seed=[known.get(lane) for lane in self._everyone])
         else:
             observations, infos = self._env.reset(seed=seeds[0])
+        self._has_begun = True
         self._keep(observations, infos)
         return self._firsts(lanes)
 
     def _restart(self, lanes: Sequence[int], seeds: Sequence[int | None]) -> LaneResets:
-        if self._mode is AutoresetMode.NEXT_STEP:
-            self._wanted.update(lanes)
-            return self._firsts([])
         if self._mode is AutoresetMode.DISABLED:
-            self._reset_masked(dict(zip(lanes, seeds, strict=True)))
+            self._reset_alone(dict(zip(lanes, seeds, strict=True)))
             return self._firsts(lanes)
-        # An episode that was given up before its end goes on; the lane starts when it has ended by itself.
-        self._wanted.update(lane for lane in lanes if lane not in self._rolling)
-        return self._firsts([lane for lane in lanes if lane in self._rolling])
+        # An episode that was given up before its end: it is reset alone where that is known to work, else it
+        # goes on, and the lane starts when it has ended by itself.
+        given_up = [lane for lane in lanes if lane not in self._rolling]
+        if given_up and self._is_gymnasium:
+            self._reset_alone(dict.fromkeys(given_up))
+            started = given_up
+        else:
+            self._wanted.update(given_up)
+            started = []
+        if self._mode is AutoresetMode.NEXT_STEP:
+            self._wanted.update(lane for lane in lanes if lane in self._rolling)
+        else:
+            started = [lane for lane in lanes if lane in self._rolling or lane in started]
+        return self._firsts(started)
 
-    def _reset_masked(self, seeds: dict[int, int | None]) -> None:
-        """Reset some lanes of a DISABLED environment, those that nobody looks at among them."""
+    def _reset_alone(self, seeds: dict[int, int | None]) -> None:
+        """Reset some lanes and no other."""
         mask = np.zeros(self.num_envs, np.bool_)
-        mask[[*seeds, *self._rolling]] = True
-        self._rolling = []
+        mask[list(seeds)] = True
+        self._rolling = [lane for lane in self._rolling if lane not in seeds]
         options = {"reset_mask": mask}
-        if self.is_seeded:
+        if self._is_gymnasium:
             each = [seeds.get(lane) for lane in self._everyone]
             observations, infos = self._env.reset(seed=each, options=options)
         else:
@@ -125,22 +131,19 @@ class ForeignLanes:
             return self._step(actions, lanes)
         except EnvironmentBuildError:
             raise
-        except Exception as error:
-            failure = failure_from(error, "step")
+        except (Exception, SystemExit) as error:
+            # One exception ends a vector environment: all its episodes fail, and the next reset builds it anew.
+            self._failure = failure = failure_from(error, "step")
             waiting = sorted(self._wanted)
-            self._renew()
-            started = None
-            if waiting:
-                failures = dict.fromkeys(range(len(waiting)), failure)
-                started = LaneResets(waiting, None, [{}] * len(waiting), failures)
-            return LaneSteps(
-                None, np.zeros(len(lanes)), [], None, dict.fromkeys(range(len(lanes)), failure), started
-            )
+            started = _all_failed(waiting, failure) if waiting else None
+            failures = dict.fromkeys(range(len(lanes)), failure)
+            return LaneSteps(None, np.zeros(len(lanes)), [], None, failures, started)
 
     def _step(self, actions: Batch, lanes: Sequence[int]) -> LaneSteps:
         if self._mode is AutoresetMode.DISABLED and self._rolling:
-            self._reset_masked({})
-        is_everyone = len(lanes) == self.num_envs
+            # Lanes that nobody looks at any more; stepping one that has ended is not allowed.
+            self._reset_alone(dict.fromkeys(self._rolling))
+        is_everyone = tuple(lanes) == self._everyone
         if not is_everyone:
             full = copy_batch(self._filler)
             if lanes:
@@ -156,7 +159,8 @@ class ForeignLanes:
         self._keep(observations, infos)
         started = self._start_wanted(rolled) if self._wanted else None
         chosen = None if is_everyone else list(lanes)
-        return self._rows(chosen, rewards, done, terminated, truncated, started)
+        flags = (done, np.asarray(terminated, np.bool_), np.asarray(truncated, np.bool_))
+        return self._read(chosen, _rewards(rewards, self.num_envs), flags, started)
 
     def _start_wanted(self, rolled: list[int]) -> LaneResets | None:
         fresh = rolled if self._mode is AutoresetMode.NEXT_STEP else self._rolling
@@ -164,24 +168,22 @@ class ForeignLanes:
         self._wanted.difference_update(lanes)
         return self._firsts(lanes) if lanes else None
 
-    def _rows(
+    def _read(
         self,
         chosen: list[int] | None,
-        rewards: npt.NDArray[Any],
-        done: npt.NDArray[np.bool_],
-        terminated: npt.NDArray[np.bool_],
-        truncated: npt.NDArray[np.bool_],
+        paid: npt.NDArray[np.float64],
+        flags: tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_], npt.NDArray[np.bool_]],
         started: LaneResets | None,
     ) -> LaneSteps:
-        observations, infos = self._observations, self._reset_infos
-        paid = np.array(rewards, np.float64)
+        """Return what the step gave the chosen lanes; None is all of them."""
+        done, terminated, truncated = flags
+        observations, infos = self._observations, self._infos
         if chosen is not None:
             observations, paid, done = take_rows(observations, chosen), paid[chosen], done[chosen]
             terminated, truncated = terminated[chosen], truncated[chosen]
             infos = None if infos is None else [infos[lane] for lane in chosen]
         failures: dict[int, Failure] = {}
-        # A sum of squares is finite only if every reward is; where it overflows, the look below finds nothing.
-        if not isfinite(paid.dot(paid)):
+        if b"\x00" in np.isfinite(paid).tobytes():
             failures = {int(row): bad_reward(float(paid[row])) for row in np.flatnonzero(~np.isfinite(paid))}
         ended = [
             (row, bool(terminated[row]), bool(truncated[row]))
@@ -189,22 +191,29 @@ class ForeignLanes:
             if row not in failures
         ]
         if infos is not None and self._mode is AutoresetMode.SAME_STEP:
+            # What else stands in the info of an ended lane is the next episode's.
             infos = list(infos)
-            for row, _, _ in ended:
-                infos[row] = final_info(infos[row])
+            for row in np.flatnonzero(done).tolist():
+                final = infos[row].get("final_info")
+                infos[row] = final if isinstance(final, dict) else {}
         return LaneSteps(observations, paid, ended, infos, failures, started)
 
-    def _keep(self, observations: Any, infos: dict[str, Any]) -> None:
+    def _keep(self, observations: Any, infos: Any) -> None:
         # The environment may write into the same arrays at its next step; what we hand out may be kept.
-        self._observations = _as_batch(self._view, observations)
-        self._reset_infos = split_infos(infos, self.num_envs) if infos else None
+        self._observations = _as_batch(self._layout.view, observations, self.num_envs)
+        if not self._has_looked:
+            self._has_looked = True
+            self._casts = self._layout.casts(_first_row(self._layout.view, observations))
+        self._infos = split_infos(check_info(infos), self.num_envs) if infos else None
 
     def _firsts(self, lanes: Sequence[int]) -> LaneResets:
-        infos = self._reset_infos
+        infos = self._infos
+        casts, self._casts = self._casts, ""
         return LaneResets(
             lanes,
             take_rows(self._observations, list(lanes)),
             [{} if infos is None else _without_final(infos[lane]) for lane in lanes],
+            casts=casts,
         )
 
     def _renew(self) -> None:
@@ -218,13 +227,27 @@ class ForeignLanes:
         self._env.close()
 
 
+def _all_failed(lanes: Sequence[int], failure: Failure) -> LaneResets:
+    return LaneResets(lanes, None, [{} for _ in lanes], dict.fromkeys(range(len(lanes)), failure))
+
+
+def _rewards(rewards: Any, num_lanes: int) -> npt.NDArray[np.float64]:
+    """Return one float64 number a lane, in memory of our own."""
+    paid = np.array(rewards, np.float64)
+    if paid.shape != (num_lanes,):
+        if paid.size != num_lanes:
+            raise ValueError(f"the rewards have shape {paid.shape}, expected ({num_lanes},)")
+        paid = paid.reshape(num_lanes)
+    return paid
+
+
 def _any(flags: npt.NDArray[np.bool_]) -> bool:
     # Several times faster than `any` of numpy.
     return b"\x01" in flags.tobytes()
 
 
 def _autoreset_mode(env: AnyVectorEnv) -> AutoresetMode:
-    mode = env.metadata.get("autoreset_mode")
+    mode = (env.metadata or {}).get("autoreset_mode")
     if isinstance(mode, AutoresetMode):
         return mode
     by_name = {known.name: known for known in AutoresetMode} | {known.value: known for known in AutoresetMode}
@@ -250,16 +273,49 @@ def _check_roll(lanes: list[int], rewards: Any, terminated: Any, truncated: Any)
 
 
 def _filler(view: SpaceView, num_lanes: int) -> Batch:
-    return map_leaves(lambda leaf: np.repeat(np.asarray(leaf)[None], num_lanes, axis=0), zero_value(view))
+    """Return N actions for lanes that nobody looks at."""
+    try:
+        zero = zero_value(view)
+    except TypeError as error:
+        raise EnvironmentBuildError(
+            f"actions of {view} are not supported", where="action space", mend="use array actions"
+        ) from error
+    return map_leaves(lambda leaf: np.repeat(np.asarray(leaf)[None], num_lanes, axis=0), zero)
 
 
-def _as_batch(view: SpaceView, observations: Any) -> Batch:
-    if view.kind == "dict":
-        return {name: _as_batch(child, observations[name]) for name, child in view.children}
-    if view.kind == "tuple":
-        return tuple(_as_batch(child, observations[position]) for position, (_, child) in enumerate(view.children))
+def _as_batch(view: SpaceView, observations: Any, num_lanes: int, name: str = "") -> Batch:
+    """Return the vector environment's observations (N, ...) as a batch in memory of its own.
+
+    Raises ValueError, naming the leaf, for a structure or shape that is not the space's.
+    """
+    if view.children or view.kind in ("dict", "tuple"):
+        parts = {}
+        for key, child in view.children:
+            path = f"{name}.{key}" if name else str(key)
+            try:
+                part = observations[key]
+            except (KeyError, IndexError, TypeError) as error:
+                inside = f"`{name}` of the observations" if name else "the observations"
+                raise ValueError(f"`{key}` is missing from {inside}") from error
+            parts[key] = _as_batch(child, part, num_lanes, path)
+        return parts if view.kind == "dict" else tuple(parts.values())
+    where = f"`{name}` of the observations" if name else "the observations"
+    if not view.is_array:
+        if len(observations) != num_lanes:
+            raise ValueError(f"{where}: {len(observations)} for {num_lanes} lanes")
+        return list(observations)
     # In rows, whatever order the environment keeps them in: everything that comes after goes row by row.
-    return np.array(observations, view.dtype, order="C") if view.is_array else list(observations)
+    batch = np.array(observations, view.dtype, order="C")
+    if batch.shape != (num_lanes, *view.shape):
+        raise ValueError(f"{where}: expected shape {(num_lanes, *view.shape)}, got {batch.shape}")
+    return batch
+
+
+def _first_row(view: SpaceView, observations: Any) -> Any:
+    """Return the first lane's observation, as far as it has the structure of the space."""
+    if view.children:
+        return {key: _first_row(child, observations[key]) for key, child in view.children}
+    return observations[0]
 
 
 def _without_final(info: Info) -> Info:

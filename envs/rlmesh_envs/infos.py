@@ -26,8 +26,9 @@ def split_infos(infos: Mapping[str, Any], num_lanes: int) -> list[Info]:
     Returns one dict a lane, holding only what that lane reported.
     """
     lanes: list[Info] = [{} for _ in range(num_lanes)]
+    masks = {f"_{key}" for key in infos}
     for key, value in infos.items():
-        if key.startswith("_") and key[1:] in infos:
+        if key in masks:
             continue
         mask = infos.get(f"_{key}")
         for lane, part in enumerate(_parts(value, num_lanes)):
@@ -79,13 +80,13 @@ def read_number(info: Mapping[str, Any], key: str) -> float | None:
             if not isinstance(value, Mapping) or part not in value:
                 return None
             value = value[part]
-    if isinstance(value, str) or value is None:
+    if isinstance(value, (str, bytes)) or value is None:
         return None
     try:
-        array = np.asarray(value, np.float64)
-    except (TypeError, ValueError):
+        array = np.asarray(value)
+        if array.dtype.kind not in "biuf" or array.size != 1:
+            return None
+        number = float(array.reshape(-1)[0])
+    except Exception:  # a value of the user's may raise anything when it is looked at
         return None
-    if array.size != 1:
-        return None
-    number = float(array.reshape(-1)[0])
     return number if math.isfinite(number) else None

@@ -16,12 +16,11 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from rlmesh_adapters.batches import Batch, BatchLayout, iterate_rows
+from rlmesh_adapters.batches import Batch, BatchLayout, copy_batch, iterate_rows
 from rlmesh_adapters.errors import EnvironmentBuildError, Failure, failure_from
 
-from .rewards import find_tap
 from .spaces import view_of
-from .steps import Info, LaneResets, LaneSteps, bad_reward, scalar_reward
+from .steps import Info, LaneResets, LaneSteps, bad_reward, check_info, scalar_reward
 
 EnvBuilder = Callable[[], gym.Env[Any, Any]]
 
@@ -42,13 +41,17 @@ class LaneVectorEnv(VectorEnv[Any, Any, Any]):
     def __init__(self, builders: Sequence[EnvBuilder]) -> None:
         self._builders = list(builders)
         self.num_envs = len(self._builders)
-        self.envs = [build() for build in self._builders]
-        self._taps = [find_tap(env) for env in self.envs]
-        self._has_taps = any(tap is not None for tap in self._taps)
+        self.envs: list[gym.Env[Any, Any]] = []
+        try:
+            for build in self._builders:
+                self.envs.append(build())
+            self._check_spaces()
+        except BaseException:
+            self.close_extras()
+            raise
         self._is_broken = [False] * self.num_envs
         first = self.envs[0]
-        self._check_spaces()
-        self.metadata = {**first.metadata, "autoreset_mode": AutoresetMode.DISABLED}
+        self.metadata = {**(first.metadata or {}), "autoreset_mode": AutoresetMode.DISABLED}
         self.render_mode = first.render_mode
         self.spec = first.spec
         self.single_observation_space = first.observation_space
@@ -56,28 +59,33 @@ class LaneVectorEnv(VectorEnv[Any, Any, Any]):
         self.observation_space = batch_space(first.observation_space, self.num_envs)
         self.action_space = batch_space(first.action_space, self.num_envs)
         self.layout = BatchLayout(view_of(first.observation_space))
-        # Whether observations are single arrays and rewards the environment's own.
-        self._is_plain = self.layout.is_array and not self._has_taps
+        self._current: Batch = self.layout.allocate(self.num_envs)
+        self._is_array = self.layout.is_array
         self._dtype = self.layout.dtype
-        # The company is who stepped together last. A lane's age is the count of company steps since its birth;
-        # while it is not of the company, its birth is kept as a negative age.
-        self._company: Sequence[int] = ()
+        action = view_of(first.action_space)
+        # Whether actions come as one array, so that the first row is the first element.
+        self._is_flat = action.is_array
+        # Rows that are arrays are views of the caller's batch, which an environment might write into.
+        self._copies_actions = not (action.is_array and action.shape == ())
+        self._has_looked = False
+        # What gymnasium's own interface raises, where ours returns a failure.
+        self._last_error: BaseException | None = None
+        self._step: list[Callable[[Any], Any]] = []
+        self._limit: list[float] = []
+        for env in self.envs:
+            stepper, limit = _shortcut(env)
+            self._step.append(stepper)
+            self._limit.append(limit)
+        # The company is who stepped together last. A lane's age is the count of company steps since its
+        # birth; while it is not of the company, its birth is kept as a negative age.
+        self._company: tuple[int, ...] = ()
+        self._rows: dict[int, int] = {}
         self._together = 0
         self._birth = [0] * self.num_envs
-        self._limit: float = inf
         self._until: float = inf
         self._steppers: list[Callable[[Any], Any]] = []
         self._batch_shape: tuple[int, ...] = ()
         self._is_lone = False
-        self._members: frozenset[int] = frozenset()
-        self._has_looked = False
-        # Whether actions come as one array, so that the first row is the first element.
-        self._is_flat = view_of(first.action_space).is_array
-        self._step: list[Callable[[Any], Any]] = []
-        for env in self.envs:
-            stepper, self._limit = _shortcut(env)
-            self._step.append(stepper)
-        self._current: Batch = self.layout.allocate(self.num_envs)
 
     def _check_spaces(self) -> None:
         first = self.envs[0]
@@ -97,26 +105,28 @@ class LaneVectorEnv(VectorEnv[Any, Any, Any]):
         lanes: lane numbers, each once.
         seeds: as many, None draws from entropy.
         """
-        now = self._together
-        company = self._members
-        casts = ""
         observations = self.layout.allocate(len(lanes))
         infos: list[Info] = []
         failures: dict[int, Failure] = {}
+        casts = ""
         for row, (lane, seed) in enumerate(zip(lanes, seeds, strict=True)):
+            info: Info | None = None
             try:
                 if self._is_broken[lane]:
                     self._rebuild(lane)
                 observation, info = self.envs[lane].reset(seed=seed)
-                self._birth[lane] = now if lane in company else 0
                 self.layout.write(observations, row, observation)
+                if info is not None:
+                    check_info(info)
                 if not self._has_looked:
                     self._has_looked, casts = True, self.layout.casts(observation)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 failures[row] = failure_from(error, "reset")
                 self._is_broken[lane] = True
-                info = {}
-            infos.append(info)
+                self._last_error = self._last_error or error
+                info = None
+            self._birth[lane] = self._together if lane in self._rows else 0
+            infos.append({} if info is None else info)
         return LaneResets(lanes, observations, infos, failures, casts)
 
     def step_lanes(self, actions: Batch, lanes: Sequence[int]) -> LaneSteps:
@@ -127,16 +137,21 @@ class LaneVectorEnv(VectorEnv[Any, Any, Any]):
         """
         if lanes is not self._company:
             self._regroup(lanes)
+        if self._copies_actions:
+            actions = copy_batch(actions)
         self._together += 1
         if self._is_lone and self._together < self._until:
             return self._step_lone(actions[0])
+        rows = iterate_rows(actions, len(lanes))
+        if len(rows) != len(lanes):
+            raise ValueError(f"{len(rows)} actions for {len(lanes)} lanes")
         seen: list[Any] = []
         rewards: list[float] = []
         infos: list[Info] | None = None
         ended: list[tuple[int, bool, bool]] = []
         failures: dict[int, Failure] = {}
         row = 0
-        pairs = zip(self._steppers, iterate_rows(actions, len(lanes)), strict=True)
+        pairs = zip(self._steppers, rows, strict=True)
         while True:
             try:
                 for step, action in pairs:
@@ -145,19 +160,18 @@ class LaneVectorEnv(VectorEnv[Any, Any, Any]):
                         ended.append((row, bool(terminated), bool(truncated)))
                     if info:
                         if infos is None:
-                            infos = [_NO_INFO] * len(lanes)
-                        infos[row] = info
+                            infos = [{} for _ in lanes]
+                        infos[row] = check_info(info)
                     seen.append(observation)
                     rewards.append(reward)
                     row += 1
                 break
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 self._fail(failures, row, error)
                 seen.append(_MISSING)
                 rewards.append(0.0)
                 row += 1
-        total = sum(rewards)
-        if total.__class__ is float and isfinite(total) and self._is_plain and not failures:
+        if not failures and self._is_array and _are_plain(rewards):
             batch = _stacked(seen)
             if batch.dtype == self._dtype and batch.shape == self._batch_shape:
                 if self._together >= self._until:
@@ -168,12 +182,14 @@ class LaneVectorEnv(VectorEnv[Any, Any, Any]):
     def _step_lone(self, action: Any) -> LaneSteps:
         """Step a single lane; what is usual goes past the lists that several lanes need."""
         failures: dict[int, Failure] = {}
-        ended = []
+        ended, infos = [], None
         try:
             observation, reward, terminated, truncated, info = self._steppers[0](action)
             if terminated or truncated:
                 ended.append((0, bool(terminated), bool(truncated)))
-        except Exception as error:
+            if info:
+                infos = [check_info(info)]
+        except (Exception, SystemExit) as error:
             self._fail(failures, 0, error)
             return self._conclude([_MISSING], [0.0], None, [], failures)
         if (
@@ -183,45 +199,46 @@ class LaneVectorEnv(VectorEnv[Any, Any, Any]):
             and observation.shape == self.layout.shape
             and observation.dtype == self._dtype
         ):
-            batch = observation[None].copy()
-            return LaneSteps(batch, [reward], ended, [info] if info else None, failures)
-        return self._conclude([observation], [reward], [info] if info else None, ended, failures)
+            return LaneSteps(observation[None].copy(), [reward], ended, infos, failures)
+        return self._conclude([observation], [reward], infos, ended, failures)
 
     def _conclude(
         self,
         seen: list[Any],
-        rewards: list[float],
+        rewards: Sequence[Any],
         infos: list[Info] | None,
         ended: list[tuple[int, bool, bool]],
         failures: dict[int, Failure],
     ) -> LaneSteps:
         """Turn what the company's lanes gave into one record, fault by fault."""
-        if self._has_taps or sum(rewards).__class__ is not float:
-            rewards = self._plain_rewards(rewards, failures)
-        if not isfinite(sum(rewards)):
-            _note_bad(rewards, failures)
+        plain = self._plain_rewards(rewards, failures)
         if self._together >= self._until:
             ended = self._with_late(ended)
         observations = self._stack(seen, failures)
         if failures:
             ended = [end for end in ended if end[0] not in failures]
-        return LaneSteps(observations, rewards, ended, infos, failures)
+        return LaneSteps(observations, plain, ended, infos, failures)
 
-    def _fail(self, failures: dict[int, Failure], row: int, error: Exception) -> None:
+    def _fail(self, failures: dict[int, Failure], row: int, error: BaseException) -> None:
         failures[row] = failure_from(error, "step")
         self._is_broken[self._company[row]] = True
+        self._last_error = self._last_error or error
 
     def _plain_rewards(self, rewards: Sequence[Any], failures: dict[int, Failure]) -> list[float]:
-        """Return the rewards as floats: those underneath the route's wrappers where there are any."""
+        """Return the rewards as finite floats; one that is none fails its lane."""
         plain = [0.0] * len(rewards)
         for row, reward in enumerate(rewards):
             if row in failures:
                 continue
-            tap = self._taps[self._company[row]]
             try:
-                plain[row] = scalar_reward(reward) if tap is None else tap.take()
-            except (TypeError, ValueError) as error:
+                paid = scalar_reward(reward)
+            except (Exception, SystemExit) as error:  # a reward of the user's own type may raise anything
                 self._fail(failures, row, error)
+                continue
+            if isfinite(paid):
+                plain[row] = paid
+            else:
+                failures[row] = bad_reward(paid)
         return plain
 
     def _with_late(self, ended: list[tuple[int, bool, bool]]) -> list[tuple[int, bool, bool]]:
@@ -232,7 +249,7 @@ class LaneVectorEnv(VectorEnv[Any, Any, Any]):
         late = [
             (row, terminated.get(row, False), True)
             for row, lane in enumerate(self._company)
-            if self._together - self._birth[lane] >= self._limit
+            if self._together - self._birth[lane] >= self._limit[lane]
         ]
         rows = {row for row, _, _ in late}
         return sorted(late + [end for end in ended if end[0] not in rows])
@@ -244,15 +261,14 @@ class LaneVectorEnv(VectorEnv[Any, Any, Any]):
             if observation is not _MISSING:
                 try:
                     self.layout.write(observations, row, observation)
-                except Exception as error:
+                except (Exception, SystemExit) as error:
                     self._fail(failures, row, error)
         return observations
 
     def _set_until(self) -> None:
-        """See at which company step the first time limit is due."""
-        if self._limit != inf:
-            due = [self._birth[lane] + self._limit for lane in self._company]
-            self._until = max(min(due, default=inf), self._together + 1)
+        """See at which company step a time limit is due next, at the earliest at the next step."""
+        due = [self._birth[lane] + self._limit[lane] for lane in self._company]
+        self._until = max(min(due, default=inf), self._together + 1)
 
     def _regroup(self, lanes: Sequence[int]) -> None:
         """Make some lanes the company that steps together."""
@@ -260,21 +276,21 @@ class LaneVectorEnv(VectorEnv[Any, Any, Any]):
             self._birth[lane] -= self._together
         # A list may change behind our back, so it is grouped anew at every step.
         self._company = lanes if isinstance(lanes, tuple) else tuple(lanes)
-        self._members = frozenset(lanes)
+        self._rows = {lane: row for row, lane in enumerate(lanes)}
         self._together = 0
         self._set_until()
         self._steppers = [self._step[lane] for lane in lanes]
         self._batch_shape = (len(lanes), *self.layout.shape)
-        self._is_lone = len(lanes) == 1 and self._is_plain and self._is_flat
+        self._is_lone = len(lanes) == 1 and self._is_array and self._is_flat
 
     def _rebuild(self, lane: int) -> None:
         with contextlib.suppress(Exception):  # what is broken may not even close
             self.envs[lane].close()
         self.envs[lane] = self._builders[lane]()
-        self._taps[lane] = find_tap(self.envs[lane])
-        self._step[lane], self._limit = _shortcut(self.envs[lane])
+        self._step[lane], self._limit[lane] = _shortcut(self.envs[lane])
+        if lane in self._rows:
+            self._steppers[self._rows[lane]] = self._step[lane]
         self._is_broken[lane] = False
-        self._regroup(())
 
     def reset(
         self,
@@ -286,25 +302,43 @@ class LaneVectorEnv(VectorEnv[Any, Any, Any]):
 
         seed: an int gives lane i the seed `seed + i`; a list gives one a lane; None draws from entropy.
 
-        Raises what an environment raises.
+        Raises what an environment raises, or RuntimeError, naming the lane, for what it gave.
         """
+        self._last_error = None
         seeds = self._seeds(seed)
-        mask = None if options is None else options.get("reset_mask")
-        lanes = list(range(self.num_envs)) if mask is None else np.flatnonzero(mask).tolist()
-        resets = self.reset_lanes(lanes, [seeds[lane] for lane in lanes])
-        self._raise_first(resets.failures)
+        remaining = dict(options or {})
+        lanes = self._masked(remaining.pop("reset_mask", None))
+        if remaining:
+            # Only gymnasium's own interface passes options on; an evaluation has none.
+            answers = [self.envs[lane].reset(seed=seeds[lane], options=remaining) for lane in lanes]
+            observations = self.layout.allocate(len(lanes))
+            for row, (observation, _) in enumerate(answers):
+                self.layout.write(observations, row, observation)
+                self._birth[lanes[row]] = self._together if lanes[row] in self._rows else 0
+            resets = LaneResets(lanes, observations, [info for _, info in answers])
+        else:
+            resets = self.reset_lanes(lanes, [seeds[lane] for lane in lanes])
+        self._raise_first(lanes, resets.failures)
         infos: dict[str, Any] = {}
         for row, lane in enumerate(lanes):
             infos = self._add_info(infos, resets.infos[row], lane)
         return self._show(lanes, resets.observations), infos
 
+    def _masked(self, mask: Any) -> list[int]:
+        if mask is None:
+            return list(range(self.num_envs))
+        if not isinstance(mask, np.ndarray) or mask.shape != (self.num_envs,) or mask.dtype != np.bool_:
+            raise ValueError(f"reset_mask must be a bool array of shape ({self.num_envs},), got {mask!r}")
+        return np.flatnonzero(mask).tolist()
+
     def step(
         self, actions: Any
     ) -> tuple[Batch, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
-        """Step all lanes, as gymnasium's vector environments do; raises what an environment raises."""
+        """Step all lanes, as gymnasium's vector environments do; raises what one of them raises."""
+        self._last_error = None
         lanes = list(range(self.num_envs))
         steps = self.step_lanes(actions, lanes)
-        self._raise_first(steps.failures)
+        self._raise_first(lanes, steps.failures)
         terminated, truncated = np.zeros((2, self.num_envs), np.bool_)
         for row, is_terminated, is_truncated in steps.ended:
             terminated[row], truncated[row] = is_terminated, is_truncated
@@ -325,16 +359,15 @@ class LaneVectorEnv(VectorEnv[Any, Any, Any]):
 
     def _show(self, lanes: Sequence[int], observations: Batch) -> Batch:
         """Return all lanes' current observations (N, ...), the given ones renewed."""
-        for row, lane in enumerate(lanes):
-            self.layout.write(self._current, lane, iterate_rows(observations, len(lanes))[row])
-        fresh = self.layout.allocate(self.num_envs)
-        for lane, value in enumerate(iterate_rows(self._current, self.num_envs)):
-            self.layout.write(fresh, lane, value)
-        return fresh
+        for lane, value in zip(lanes, iterate_rows(observations, len(lanes)), strict=True):
+            self.layout.write(self._current, lane, value)
+        return copy_batch(self._current)
 
-    def _raise_first(self, failures: Mapping[int, Failure]) -> None:
+    def _raise_first(self, lanes: Sequence[int], failures: Mapping[int, Failure]) -> None:
         for row, failure in failures.items():
-            raise RuntimeError(f"row {row}: {failure.message} ({failure.detail})")
+            if self._last_error is not None:
+                raise self._last_error
+            raise RuntimeError(f"lane {lanes[row]}: {failure.message}")
 
     def render(self) -> tuple[Any, ...]:
         """Return each lane's frame."""
@@ -362,7 +395,6 @@ class LaneVectorEnv(VectorEnv[Any, Any, Any]):
                 env.close()
 
 
-_NO_INFO: Info = {}
 _MISSING = object()
 _RAGGED: npt.NDArray[Any] = np.empty(0, np.object_)
 
@@ -382,15 +414,18 @@ def _shortcut(env: gym.Env[Any, Any]) -> tuple[Callable[[Any], Any], float]:
     return env.step, limit
 
 
+def _are_plain(rewards: Sequence[Any]) -> bool:
+    """Tell whether the rewards are finite Python floats, or at least add up to one."""
+    try:
+        total = sum(rewards)
+        return total.__class__ is float and isfinite(total)
+    except Exception:  # a reward of the user's own type may raise anything
+        return False
+
+
 def _stacked(seen: list[Any]) -> npt.NDArray[Any]:
     # Unlike storing into a row, stacking does not repeat a short value, so the whole can be checked at once.
     try:
         return np.array(seen)
-    except ValueError:
+    except Exception:  # ragged, or an array of the user's own type that raises
         return _RAGGED
-
-
-def _note_bad(rewards: Sequence[float], failures: dict[int, Failure]) -> None:
-    for row, reward in enumerate(rewards):
-        if not isfinite(reward):
-            failures.setdefault(row, bad_reward(reward))

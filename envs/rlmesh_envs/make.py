@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
+import copy
 import functools
-import importlib
-from collections.abc import Iterator
+import inspect
+import multiprocessing
+import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
-from rlmesh_adapters.errors import (
-    EnvironmentBuildError,
-    HarnessError,
-    describe_error,
-    nearest,
-    user_place,
-)
+from rlmesh_adapters.errors import EnvironmentBuildError, HarnessError, describe_error, user_place
 
 from .foreign import ForeignLanes
 from .lanes import LaneVectorEnv
 from .processes import WorkerLanes
 from .registry import find_environment
-from .request import EnvInfo, EnvRequest, WrapperRequest
-from .rewards import RewardTap
+from .request import EnvInfo, EnvRequest
+from .rewards import RawReward, RewardTap
+from .wrapping import wrap
 
 Lanes = LaneVectorEnv | WorkerLanes | ForeignLanes
 
@@ -35,28 +33,57 @@ def make_lanes(request: EnvRequest) -> tuple[Lanes, EnvInfo]:
     Raises EnvironmentBuildError for an unknown id, a package that is not installed, a constructor that
     refuses its arguments, a wrapper that does not exist, or a combination that cannot be had.
     """
+    _check(request)
     source = find_environment(request)
     if request.vectorization == "native":
-        return _foreign(_make_native(request, source), functools.partial(_make_native, request, source))
+        return _foreign(request, source, functools.partial(_make_native, request, source))
+    if not isinstance(source, EnvSpec) and _takes_lanes(source):
+        return _foreign(request, source, functools.partial(_make_vector, request, source))
     if request.autoreset is not None:
-        build = functools.partial(_make_gymnasium, request, source)
-        return _foreign(build(), build)
+        return _foreign(request, source, functools.partial(_make_gymnasium, request, source))
     if request.vectorization == "async":
         workers = WorkerLanes(request, serve_request)
         return workers, workers.info
     return _in_process(request, source)
 
 
+def _check(request: EnvRequest) -> None:
+    """Refuse words and counts that a route file would have refused already."""
+    for name, word, known in (
+        ("vectorization", request.vectorization, ("sync", "async", "native")),
+        ("autoreset", request.autoreset, (None, *_MODES)),
+        ("start_method", request.start_method, (None, *multiprocessing.get_all_start_methods())),
+    ):
+        if word not in known:
+            words = ", ".join(str(choice) for choice in known if choice is not None)
+            raise EnvironmentBuildError(
+                f"{name.replace('_', ' ')} `{word}` does not exist here",
+                where=f"env.{name}",
+                mend=f"use one of {words}",
+            )
+    if request.num_envs < 1:
+        raise EnvironmentBuildError(
+            f"{request.num_envs} lanes cannot be built", where="num_envs", mend="use at least 1"
+        )
+    if request.autoreset is not None and request.vectorization == "native":
+        raise EnvironmentBuildError(
+            "a native vector environment has an autoreset mode of its own",
+            where="env.autoreset",
+            mend="drop autoreset, or use --vectorization sync or async",
+        )
+
+
 def _in_process(request: EnvRequest, source: EnvSpec | Any) -> tuple[Lanes, EnvInfo]:
-    builder = functools.partial(make_one, request, source)
-    first = builder()
+    first = make_one(request, source, may_be_vector=True)
     if isinstance(first, VectorEnv):
-        # A class named by `module:name` may be a vector environment of its own.
         first.close()
-        build = functools.partial(_call_factory, request, source, num_envs=request.num_envs)
-        return _foreign(build(), build)
+        return _foreign(request, source, functools.partial(_make_vector, request, source))
     stock = [first]
-    lanes = LaneVectorEnv([lambda: stock.pop() if stock else builder()] + [builder] * (request.num_envs - 1))
+
+    def build() -> Any:
+        return stock.pop() if stock else make_one(request, source)
+
+    lanes = LaneVectorEnv([build] * request.num_envs)
     return lanes, _info(lanes.envs[0])
 
 
@@ -69,10 +96,17 @@ def serve_request(request: EnvRequest, num_lanes: int) -> tuple[LaneVectorEnv, E
     return lanes, _info(lanes.envs[0])
 
 
-def make_one(request: EnvRequest, source: EnvSpec | Any) -> Any:
+def serve_one(request: EnvRequest) -> Any:
+    """Build one environment in a worker process of gymnasium's, from nothing but the request."""
+    if request.prepare is not None:
+        request.prepare()
+    return make_one(request, find_environment(request))
+
+
+def make_one(request: EnvRequest, source: EnvSpec | Any, *, may_be_vector: bool = False) -> Any:
     """Build one environment with the request's limit and wrappers.
 
-    The limit replaces the registered one: a second one around it could only shorten episodes.
+    The limit replaces the one there is: a second one around it could only shorten episodes.
     """
     if isinstance(source, EnvSpec):
         try:
@@ -80,26 +114,52 @@ def make_one(request: EnvRequest, source: EnvSpec | Any) -> Any:
                 source,
                 max_episode_steps=request.max_episode_steps,
                 disable_env_checker=True,
-                **request.kwargs,
+                **copy.deepcopy(dict(request.kwargs)),
             )
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise _cannot_build(request, error) from error
     else:
         env = _call_factory(request, source)
-        if isinstance(env, gym.Env) and request.max_episode_steps is not None:
-            env = gym.wrappers.TimeLimit(env, request.max_episode_steps)
+        if isinstance(env, VectorEnv):
+            if may_be_vector and not request.wrappers:
+                return env
+            raise EnvironmentBuildError(
+                f"`{request.id}` makes a vector environment, which cannot be put into lanes or wrappers",
+                where="env.id",
+                mend="use --vectorization sync without wrappers and autoreset, or name a single environment",
+            )
+        env = _limited(env, request.max_episode_steps)
     if not request.wrappers:
         return env
-    env = RewardTap(env)
+    tap = RewardTap(env)
+    wrapped: Any = tap
     for wrapper in request.wrappers:
-        env = _wrap(env, wrapper)
-    return env
+        wrapped = wrap(wrapped, wrapper)
+    return RawReward(wrapped, tap)
+
+
+def _limited(env: Any, steps: int | None) -> Any:
+    """Give a ready-made environment another time limit, in place of its own where it has one."""
+    if steps is None:
+        return env
+    limits = list(_time_limits(env))
+    for limit in limits:
+        limit._max_episode_steps = steps
+    return env if limits else gym.wrappers.TimeLimit(env, steps)
+
+
+def _takes_lanes(factory: Any) -> bool:
+    """Tell whether a class or function makes a vector environment: it asks for the number of lanes."""
+    try:
+        return "num_envs" in inspect.signature(factory).parameters
+    except (TypeError, ValueError):
+        return False
 
 
 def _call_factory(request: EnvRequest, factory: Any, **extra: Any) -> Any:
     try:
-        env = factory(**request.kwargs, **extra)
-    except Exception as error:
+        env = factory(**copy.deepcopy(dict(request.kwargs)), **extra)
+    except (Exception, SystemExit) as error:
         raise _cannot_build(request, error) from error
     if not isinstance(env, (gym.Env, VectorEnv)):
         raise EnvironmentBuildError(
@@ -110,7 +170,28 @@ def _call_factory(request: EnvRequest, factory: Any, **extra: Any) -> Any:
     return env
 
 
-def _cannot_build(request: EnvRequest, error: Exception) -> EnvironmentBuildError:
+def _make_vector(request: EnvRequest, factory: Any) -> VectorEnv[Any, Any, Any]:
+    """Call a factory of vector environments, with the lanes and the limit that it takes."""
+    if request.wrappers or request.autoreset is not None or request.vectorization == "async":
+        raise EnvironmentBuildError(
+            f"`{request.id}` makes a vector environment, which takes no wrappers, autoreset or worker processes",
+            where="env",
+            mend="drop them",
+        )
+    extra: dict[str, Any] = {"num_envs": request.num_envs}
+    if request.max_episode_steps is not None:
+        extra["max_episode_steps"] = request.max_episode_steps
+    env = _call_factory(request, factory, **extra)
+    if not isinstance(env, VectorEnv):
+        raise EnvironmentBuildError(
+            f"`{request.id}` takes num_envs, but made a {type(env).__name__}, no vector environment",
+            where="env.id",
+            mend="name a class or function that returns a gymnasium VectorEnv, or takes no num_envs",
+        )
+    return env
+
+
+def _cannot_build(request: EnvRequest, error: BaseException) -> EnvironmentBuildError:
     if isinstance(error, HarnessError):
         return EnvironmentBuildError(error.cause, where=error.where, mend=error.mend)
     # Gymnasium repeats a constructor's TypeError with the arguments, which stand in ours already.
@@ -126,32 +207,6 @@ def _cannot_build(request: EnvRequest, error: Exception) -> EnvironmentBuildErro
         where="env.kwargs" if "gymnasium" in place and "registration" in place else place or "env",
         mend=mend,
     )
-
-
-def _wrap(env: Any, wrapper: WrapperRequest) -> Any:
-    where = f"env.wrappers: {wrapper.name}"
-    module_name, _, name = wrapper.name.rpartition(":")
-    try:
-        module = importlib.import_module(module_name or "gymnasium.wrappers")
-    except ImportError as error:
-        raise EnvironmentBuildError(
-            f"wrapper module `{module_name}` cannot be imported: {describe_error(error)}",
-            where=where,
-            mend="name it as package.module:Class",
-        ) from error
-    make = getattr(module, name, None)
-    if not callable(make):
-        near = nearest(name, dir(module))
-        mend = f"did you mean {' or '.join(near)}?" if near else "name it as package.module:Class"
-        raise EnvironmentBuildError(f"no wrapper `{name}` in {module.__name__}", where=where, mend=mend)
-    try:
-        return make(env, **wrapper.kwargs)
-    except Exception as error:
-        raise EnvironmentBuildError(
-            f"wrapper `{wrapper.name}` cannot be put on: {describe_error(error)}",
-            where=where,
-            mend="check its kwargs in the route",
-        ) from error
 
 
 def _make_native(request: EnvRequest, source: EnvSpec | Any) -> VectorEnv[Any, Any, Any]:
@@ -178,24 +233,46 @@ def _make_native(request: EnvRequest, source: EnvSpec | Any) -> VectorEnv[Any, A
 
 def _make_gymnasium(request: EnvRequest, source: EnvSpec | Any) -> VectorEnv[Any, Any, Any]:
     """Build gymnasium's own vector environment with the autoreset mode that the request names."""
-    builders = [functools.partial(make_one, request, source)] * request.num_envs
     mode = AutoresetMode(_MODES[str(request.autoreset)])
-    if request.vectorization == "async":
-        # Shared memory cannot hold spaces that do not stack; copies through pipes can.
-        return AsyncVectorEnv(builders, context=request.start_method, shared_memory=False, autoreset_mode=mode)
-    return SyncVectorEnv(builders, autoreset_mode=mode)
+    try:
+        if request.vectorization == "async":
+            builder = functools.partial(serve_one, request)
+            # Shared memory cannot hold spaces that do not stack; copies through pipes can.
+            return AsyncVectorEnv(
+                [builder] * request.num_envs,
+                context=request.start_method,
+                shared_memory=False,
+                autoreset_mode=mode,
+            )
+        return SyncVectorEnv(
+            [functools.partial(make_one, request, source)] * request.num_envs, autoreset_mode=mode
+        )
+    except HarnessError:
+        raise
+    except Exception as error:
+        raise _cannot_build(request, error) from error
 
 
 _MODES = {mode.name.lower(): mode.value for mode in AutoresetMode}
 
 
-def _foreign(env: VectorEnv[Any, Any, Any], rebuild: Any) -> tuple[Lanes, EnvInfo]:
-    lanes = ForeignLanes(env, rebuild)
-    spec = env.spec
+def _foreign(
+    request: EnvRequest, source: EnvSpec | Any, build: Callable[[], VectorEnv[Any, Any, Any]]
+) -> tuple[Lanes, EnvInfo]:
+    env = build()
+    try:
+        lanes = ForeignLanes(env, build)
+    except BaseException:
+        env.close()
+        raise
+    envs = getattr(env.unwrapped, "envs", None)
+    spec = source if isinstance(source, EnvSpec) else env.spec
+    registered = spec.max_episode_steps if spec is not None else None
+    limit = _limit(envs[0]) if envs else request.max_episode_steps or registered
     info = EnvInfo(
-        id=spec.id if spec is not None else type(env.unwrapped).__name__,
-        layers=tuple(_layers(env)),
-        max_episode_steps=spec.max_episode_steps if spec is not None else None,
+        id=spec.id if spec is not None else request.id,
+        layers=(*_layers(env), *(_layers(envs[0]) if envs else _distant_layers(env))),
+        max_episode_steps=limit,
         autoreset=lanes.autoreset,
         is_seeded=lanes.is_seeded,
     )
@@ -206,7 +283,7 @@ def _info(env: gym.Env[Any, Any]) -> EnvInfo:
     spec = env.spec
     return EnvInfo(
         id=spec.id if spec is not None else type(env.unwrapped).__name__,
-        layers=tuple(name for name in _layers(env) if name != RewardTap.__name__),
+        layers=tuple(_layers(env)),
         max_episode_steps=_limit(env),
         autoreset="disabled",
         is_seeded=True,
@@ -214,17 +291,30 @@ def _info(env: gym.Env[Any, Any]) -> EnvInfo:
 
 
 def _limit(env: Any) -> int | None:
-    """Return the steps of the innermost time limit around the environment, None if there is none."""
-    limit: int | None = env.spec.max_episode_steps if env.spec is not None else None
+    """Return the steps of the shortest time limit around an environment, None if there is none."""
+    return min((int(limit._max_episode_steps) for limit in _time_limits(env)), default=None)
+
+
+def _time_limits(env: Any) -> Iterator[gym.wrappers.TimeLimit[Any, Any]]:
     while isinstance(env, gym.Wrapper):
         if isinstance(env, gym.wrappers.TimeLimit):
-            limit = int(env._max_episode_steps)
+            yield env
         env = env.env
-    return limit
 
 
 def _layers(env: Any) -> Iterator[str]:
-    yield type(env).__name__
-    while isinstance(env, (gym.Wrapper, gym.vector.VectorWrapper)):
+    """Yield class names from the outermost layer in; our own two are not the user's."""
+    while True:
+        if not isinstance(env, (RewardTap, RawReward)):
+            yield type(env).__name__
+        if not isinstance(env, (gym.Wrapper, gym.vector.VectorWrapper)):
+            return
         env = env.env
-        yield type(env).__name__
+
+
+def _distant_layers(env: Any) -> list[str]:
+    """Return the layers inside gymnasium's worker processes, which it prints as `<Outer<Inner<id>>>`."""
+    if not isinstance(env.unwrapped, AsyncVectorEnv):
+        return []
+    ours = (RewardTap.__name__, RawReward.__name__)
+    return [name for name in re.findall(r"<(\w+)(?=[<>])", str(env.call("__str__")[0])) if name not in ours]

@@ -48,9 +48,12 @@ def find_environment(request: EnvRequest) -> EnvSpec | Factory:
     module_name, _, name = request.id.rpartition(":")
     if module_name:
         module = _import(module_name, f"env: {request.id}")
-        if name not in gym.registry and callable(getattr(module, name, None)):
-            factory: Factory = getattr(module, name)
-            return factory
+        if name not in gym.registry:
+            factory: Factory | None = getattr(module, name, None)
+            if callable(factory):
+                return factory
+            if _default_version(name) is None:
+                raise _not_in(module_name, module, name)
     if name not in gym.registry:
         _import_known_package(name)
     spec = gym.registry.get(name) or _default_version(name)
@@ -69,7 +72,7 @@ def _import(module: str, where: str) -> Any:
             where=where,
             mend=f"install it, or put its folder on PYTHONPATH (`{missing}` was not found there)",
         ) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise EnvironmentBuildError(
             f"importing `{module}` failed: {describe_error(error)}",
             where=where,
@@ -104,18 +107,26 @@ def _family(spec: EnvSpec) -> str:
     return f"{spec.namespace}/{spec.name}" if spec.namespace else spec.name
 
 
+def _not_in(module_name: str, module: Any, name: str) -> EnvironmentBuildError:
+    here = [known for known, value in vars(module).items() if callable(value) and not known.startswith("_")]
+    near = nearest(name, [*here, *gym.registry])
+    mend = f"did you mean {' or '.join(near)}?" if near else "name a registered id, a class or a function"
+    return EnvironmentBuildError(
+        f"`{module_name}` neither registers nor holds `{name}`", where="env.id", mend=mend
+    )
+
+
 def _unknown(name: str) -> EnvironmentBuildError:
-    package = next((package for start, _, package in _PACKAGES if name.startswith(start)), None)
-    if package is not None and not any(spec.startswith(name.split("-")[0]) for spec in gym.registry):
+    found = next(((module, package) for start, module, package in _PACKAGES if name.startswith(start)), None)
+    if found is not None and not _is_installed(found[0]):
         return EnvironmentBuildError(
-            f"`{name}` comes with the package `{package}`, which is not installed",
+            f"`{name}` comes with the package `{found[1]}`, which is not installed",
             where="env.id",
-            mend=f"pip install {package}",
+            mend=f"pip install {found[1]}",
         )
     near = nearest(name, gym.registry)
-    mend = f"did you mean {' or '.join(near)}?" if near else "list the module that registers it in env.imports"
-    return EnvironmentBuildError(
-        f"no environment has the id `{name}`",
-        where="env.id",
-        mend=f"{mend} Or give `module:{name}` to import a module first" if near else mend,
+    hint = f"module:{name} imports a module first"
+    mend = (
+        f"did you mean {' or '.join(near)}? Else {hint}" if near else f"list its module in env.imports, or {hint}"
     )
+    return EnvironmentBuildError(f"no environment has the id `{name}`", where="env.id", mend=mend)

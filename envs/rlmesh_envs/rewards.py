@@ -1,4 +1,4 @@
-"""RewardTap: the environment's own reward, underneath the wrappers that a route adds."""
+"""The environment's own reward, whatever the wrappers make of it that a route adds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .steps import scalar_reward
 
 
 class RewardTap(gym.Wrapper[Any, Any, Any, Any]):
-    """Sums the rewards that pass through it, so that wrappers above cannot change the score.
+    """Stands underneath a route's wrappers and sums the rewards that pass through it.
 
     A wrapper that repeats actions makes several inner steps for one outer step; their rewards add up.
     """
@@ -18,13 +18,6 @@ class RewardTap(gym.Wrapper[Any, Any, Any, Any]):
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         super().__init__(env)
         self._sum = 0.0
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
-        """Reset, and forget what was not taken."""
-        self._sum = 0.0
-        return self.env.reset(seed=seed, options=options)
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """Step, and add the reward to the sum."""
@@ -38,10 +31,25 @@ class RewardTap(gym.Wrapper[Any, Any, Any, Any]):
         return taken
 
 
-def find_tap(env: gym.Env[Any, Any]) -> RewardTap | None:
-    """Return the tap inside a wrapped environment, None if it has none."""
-    while isinstance(env, gym.Wrapper):
-        if isinstance(env, RewardTap):
-            return env
-        env = env.env
-    return None
+class RawReward(gym.Wrapper[Any, Any, Any, Any]):
+    """Stands above a route's wrappers and pays what the tap underneath them has seen.
+
+    What a wrapper was paid inside a reset, such as for steps that do nothing, is not the policy's.
+    """
+
+    def __init__(self, env: gym.Env[Any, Any], tap: RewardTap) -> None:
+        super().__init__(env)
+        self._tap = tap
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Reset, and forget what was paid meanwhile."""
+        answer = self.env.reset(seed=seed, options=options)
+        self._tap.take()
+        return answer
+
+    def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
+        """Step, and pay the environment's own reward."""
+        observation, _, terminated, truncated, info = self.env.step(action)
+        return observation, self._tap.take(), terminated, truncated, info

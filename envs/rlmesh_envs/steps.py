@@ -6,7 +6,9 @@ Axes: R stepped lanes in the order they were named, K lanes at their first obser
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from decimal import Decimal
+from numbers import Real
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -62,11 +64,18 @@ class LaneSteps(msgspec.Struct):
 def scalar_reward(reward: Any) -> float:
     """Return a reward as a float64 number.
 
-    Takes numbers and arrays of exactly one element. Raises ValueError or TypeError for the rest.
+    Takes real numbers and arrays of exactly one of them. Raises ValueError, with what came, for the rest.
     """
-    if isinstance(reward, (int, float, np.number, np.bool_)):
-        return float(reward)
-    array = np.asarray(reward, np.float64)
+    if isinstance(reward, (Real, Decimal, np.bool_)):
+        try:
+            return float(reward)
+        except OverflowError:
+            raise ValueError(f"the reward is a number of {len(str(reward))} digits") from None
+    if isinstance(reward, (str, bytes)) or reward is None:
+        raise ValueError(f"the reward is {reward!r}, expected a number")
+    array = np.asarray(reward)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"the reward is {type(reward).__name__} of {array.dtype}, expected a number")
     if array.size != 1:
         raise ValueError(f"the reward has shape {array.shape}, expected one number")
     return float(array.reshape(-1)[0])
@@ -75,3 +84,10 @@ def scalar_reward(reward: Any) -> float:
 def bad_reward(reward: float) -> Failure:
     """Describe a reward that is NaN or infinite."""
     return Failure(phase="step", message=f"the environment's reward is {reward}")
+
+
+def check_info(info: Any) -> Info:
+    """Return an info dict; raise ValueError for what is none."""
+    if info.__class__ is not dict and not isinstance(info, Mapping):
+        raise ValueError(f"the info is {type(info).__name__}, expected a dict")
+    return cast("Info", info)

@@ -1,0 +1,123 @@
+"""Policy files that define, print, move, seed or fail: what they do to the process is not kept."""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from running import finish, play, policy, read_run, start, strict_loads, unarranged
+
+
+def loaded(name: str) -> list[str]:
+    """Return the modules that were made from a file of this name."""
+    return [module for module in sys.modules if module.startswith("rlmesh_policy_") and name in module]
+
+
+@pytest.mark.parametrize("vectorization", ["sync", "async"])
+def test_a_dataclass_in_the_policy_file_finds_its_module(tmp_path: Path, vectorization: str) -> None:
+    """K46. Without it in `sys.modules`: 'NoneType' object has no attribute '__dict__'."""
+    played = play(tmp_path, "configured", "toys:Echo-v0", episodes=2, vectorization=vectorization)
+    assert played.column("return") == [5.0, 7.0]
+    assert len(loaded("configured")) == 1
+
+
+def test_a_file_that_raises_leaves_no_module_and_no_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """K46 and K52: no result, no exit code 0."""
+    before = set(sys.modules)
+    played = play(tmp_path, "broken", "toys:Echo-v0")
+    assert played.code == 2
+    assert not played.out.exists()
+    assert loaded("broken") == []
+    assert set(sys.modules) == before
+    message = capsys.readouterr().err
+    assert "RuntimeError: weights.bin is missing" in message
+    assert "broken.py:3" in message
+    assert "Traceback" not in message
+
+
+def test_a_file_is_not_run_as_a_script_and_a_script_can_be_mended(tmp_path: Path) -> None:
+    """K47. What failed once is loaded anew the next time."""
+    path = tmp_path / "draft.py"
+    path.write_text("def predict(obs):\n    return 0\nif __name__ == '__main__':\n    1 / 0\nraise ValueError\n")
+    assert play(tmp_path, str(path), "toys:Coins-v0", episodes=1).code == 2
+    path.write_text(path.read_text().replace("raise ValueError\n", "# mended, and no longer of the same size\n"))
+    assert play(tmp_path, str(path), "toys:Coins-v0", episodes=1).code == 0
+
+
+def test_a_bad_guest_changes_nothing_in_this_process(tmp_path: Path) -> None:
+    """K47."""
+    random.seed(5)
+    np.random.seed(5)
+    expected = (random.Random(5).random(), np.random.RandomState(5).random_sample())
+    handler = logging.NullHandler()
+    logging.getLogger().addHandler(handler)
+    try:
+        folder, arguments = os.getcwd(), list(sys.argv)
+        played = play(tmp_path, "guest", "toys:TwoPaces-v0", episodes=4)
+        assert played.code == 0
+        assert (os.getcwd(), sys.argv) == (folder, arguments)
+        assert logging.root.manager.disable == logging.NOTSET
+        assert handler in logging.getLogger().handlers
+        assert (random.random(), np.random.random_sample()) == expected
+    finally:
+        logging.getLogger().removeHandler(handler)
+    idle = play(tmp_path, "idle", "toys:TwoPaces-v0", episodes=4)
+    assert unarranged(played.rows) == unarranged(idle.rows)
+
+
+def test_a_bad_guest_s_results_stay_where_the_command_was_given_and_stdout_is_json(tmp_path: Path) -> None:
+    """K47. It prints while it is loaded and at every call, and so does C code underneath it."""
+    arguments = ("--env", "toys:TwoPaces-v0", "-n", "4", "--out", "results", "--json")
+    code, out, err = finish(start(policy("guest"), *arguments, cwd=tmp_path))
+    assert (code, err.count(b"Traceback")) == (0, 0)
+    assert out.count(b"\n") == 1
+    document = strict_loads(out.decode())
+    played = read_run(tmp_path / "results", code)
+    assert played.folder is not None
+    assert Path(document["run"]) == played.folder.resolve()
+    assert document == {**played.summary, "exit_code": 0}
+    assert played.record["argv"] == ["eval", policy("guest"), *arguments]
+    for words in (b"reading weights", b"so does the C library", b"thinking"):
+        assert words in err
+    idle = play(tmp_path, "idle", "toys:TwoPaces-v0", episodes=4)
+    assert unarranged(played.rows) == unarranged(idle.rows)
+
+
+@pytest.mark.parametrize("moment", ["load", "build", "predict", "reset"])
+def test_a_guest_that_leaves_the_process_does_not_end_the_evaluation_with_success(
+    tmp_path: Path, moment: str
+) -> None:
+    """K52. `sys.exit(0)` in a policy is not a finished run."""
+    lines = dict.fromkeys(("load", "build", "predict", "reset"), "pass") | {moment: "sys.exit(0)"}
+    path = tmp_path / "leaver.py"
+    path.write_text(
+        f"import sys\n{lines['load']}\n"
+        f"class Policy:\n    def __init__(self):\n        {lines['build']}\n"
+        f"    def reset(self):\n        {lines['reset']}\n"
+        f"    def predict(self, obs):\n        {lines['predict']}\n        return 0\n"
+    )
+    played = play(tmp_path, str(path), "toys:Coins-v0", episodes=2)
+    assert played.code == 2
+    assert not played.out.exists()
+
+
+def test_an_environment_that_leaves_the_process_costs_its_episode(tmp_path: Path) -> None:
+    """K52."""
+    path = tmp_path / "leaving_toy.py"
+    path.write_text(
+        "import sys\nimport gymnasium as gym\nimport toys\n"
+        "class LeavingToy(toys.Coins):\n    def pay(self, action):\n"
+        "        return sys.exit(0) if self.seed == 1 else super().pay(action)\n"
+        "if 'LeavingToy-v0' not in gym.registry:\n    gym.register('LeavingToy-v0', entry_point=LeavingToy)\n"
+        "def predict(obs):\n    return 0\n"
+    )
+    played = play(tmp_path, str(path), "LeavingToy-v0", episodes=3)
+    assert played.code == 4
+    assert played.column("end") == ["terminated", "error", "terminated"]

@@ -1,0 +1,50 @@
+"""The return is the environment's own, in float64, whatever its numbers are made of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import play
+
+
+@pytest.mark.parametrize("flags", [{}, {"vectorization": "async"}, {"autoreset": "next_step"}])
+def test_a_wrapper_of_the_route_does_not_change_the_return(tmp_path: Path, flags: dict[str, Any]) -> None:
+    """K11. The environment pays 15, of which the wrapper shows 3."""
+    path = tmp_path / "route.yaml"
+    path.write_text("env: {id: 'toys:Fives-v0', wrappers: ['toys:Sign']}\n")
+    played = play(tmp_path, "idle", route=path, episodes=3, num_envs=2, **flags)
+    assert played.column("return") == [15.0] * 3
+    assert played.record["route"]["env"]["wrappers"] == ["toys:Sign"]
+    if "autoreset" not in flags:
+        assert "Sign" in played.record["env"]["layers"]
+
+
+def test_a_wrapper_that_repeats_actions_pays_for_every_inner_step(tmp_path: Path) -> None:
+    """K11."""
+    path = tmp_path / "route.yaml"
+    wrapper = "{name: MaxAndSkipObservation, kwargs: {skip: 2}}"
+    path.write_text(f"env: {{id: 'toys:Coins-v0', wrappers: [{wrapper}, 'toys:Sign']}}\n")
+    played = play(tmp_path, "idle", route=path, episodes=2)
+    assert played.column("return") == [111.0, 111.0]
+    assert played.column("length") == [2, 2]
+
+
+def test_a_wrapper_behind_the_id_is_named_in_the_record(tmp_path: Path) -> None:
+    """K11. It cannot be undone; the reader can see that it is there."""
+    played = play(tmp_path, "idle", "toys:Squashed-v0", episodes=1)
+    assert played.column("return") == [3.0]
+    layers = played.record["env"]["layers"]
+    assert layers.index("Sign") < layers.index("Fives")
+
+
+@pytest.mark.parametrize("flags", [{}, {"num_envs": 3}, {"vectorization": "async"}])
+def test_odd_types_become_plain_numbers_and_nothing_is_lost(tmp_path: Path, flags: dict[str, Any]) -> None:
+    """K42. A float32 sum stays at 16777216."""
+    played = play(tmp_path, "idle", "toys:OddTypes-v0", episodes=3, **flags)
+    assert played.column("return") == [16777219.0] * 3
+    assert played.column("success") == [True] * 3
+    assert {type(row["return"]) for row in played.rows} == {float}
+    assert {type(row["success"]) for row in played.rows} == {bool}
+    assert {type(row["length"]) for row in played.rows} == {int}

@@ -1,0 +1,91 @@
+"""Ctrl-C, SIGTERM, and both of them twice: what is finished is kept."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from running import finish, play, policy, read_run, start
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("sent", [1, 2])
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_an_interrupted_run_keeps_what_is_finished(tmp_path: Path, lanes: int, sent: int, name: str) -> None:
+    """K45. The signal comes in the first step of seed 6; two of them do not wait for that step."""
+    before = (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM))
+    arguments = ("at=6", f"sends=[{', '.join([name] * sent)}]")
+    played = play(tmp_path, "idle", "toys:Alarm-v0", episodes=50, num_envs=lanes, env_args=arguments)
+    assert played.code == 130
+    assert played.column("seed") == [0, 1, 2, 3, 4, 5]
+    assert played.column("length") == [2] * 6
+    assert (played.record["status"], played.summary["status"]) == ("interrupted", "interrupted")
+    assert (played.summary["episodes"], played.summary["planned"]) == (6, 50)
+    assert played.summary["in_flight"] == lanes
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_an_interrupted_run_leaves_no_worker(tmp_path: Path, name: str) -> None:
+    """K45."""
+    arguments = ("at=6", f"sends=[{name}]", "to=parent")
+    flags = {"episodes": 50, "num_envs": 2, "vectorization": "async"}
+    played = play(tmp_path, "idle", "toys:Alarm-v0", env_args=arguments, **flags)
+    assert played.code == 130
+    assert played.column("seed") == [0, 1, 2, 3, 4, 5]
+    assert multiprocessing.active_children() == []
+
+
+def test_a_run_that_is_over_when_the_signal_comes_is_finished(tmp_path: Path) -> None:
+    """Seed 0 is the only episode; its last step is yet to come."""
+    played = play(tmp_path, "idle", "toys:Coins-v0", episodes=1)
+    assert (played.code, played.record["status"]) == (0, "finished")
+    last = play(tmp_path, "idle", "toys:Alarm-v0", episodes=1, env_args=("at=0",), max_episode_steps=1)
+    assert last.column("end") == ["truncated"]
+    assert (last.code, last.record["status"]) == (0, "finished")
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_ctrl_c_that_reaches_the_whole_group_is_one_line(tmp_path: Path, name: str) -> None:
+    """K45. A terminal signals workers too; none of them may print a stack."""
+    process = start(
+        policy("idle"),
+        "--env",
+        "toys:Alarm-v0",
+        "-n",
+        "50",
+        "--num-envs",
+        "2",
+        "--vectorization",
+        "async",
+        "--env-arg",
+        "at=6",
+        "--env-arg",
+        f"sends=[{name}]",
+        "--env-arg",
+        "to=group",
+        "--out",
+        "results",
+        cwd=tmp_path,
+    )
+    code, out, err = finish(process)
+    assert code == 130
+    assert read_run(tmp_path / "results", code).column("seed") == [0, 1, 2, 3, 4, 5]
+    assert b"interrupted: 6 of 50 episodes are saved" in out
+    assert [line for line in err.splitlines() if line] == [
+        b"rlmesh: stopping after this step; press Ctrl-C again to stop at once"
+    ]
+    with pytest.raises(ProcessLookupError, match="No such process"):
+        os.killpg(process.pid, 0)
+
+
+def test_a_signal_before_the_first_episode_is_over_leaves_a_readable_run(tmp_path: Path) -> None:
+    """K45."""
+    played = play(tmp_path, "idle", "toys:Alarm-v0", episodes=5, env_args=("at=0",))
+    assert played.code == 130
+    assert played.rows == []
+    assert played.summary["mean_return"] is played.summary["success_rate"] is None
+    assert played.record["status"] == "interrupted"

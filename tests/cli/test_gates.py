@@ -1,0 +1,119 @@
+"""Gates: bars that a run must meet."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from cli_toys import errored, mended, row
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rlmesh_adapters.errors import RouteError
+from rlmesh_cli.gates import info_metrics, judge, parse_gate
+from rlmesh_cli.stats import summarise
+
+
+@pytest.mark.parametrize(
+    ("text", "metric", "op", "bound"),
+    [
+        ("success_rate >= 0.9", "success_rate", ">=", 0.9),
+        ("success_rate>=90%", "success_rate", ">=", 0.9),
+        ("  mean_return  >  -1e2 ", "mean_return", ">", -100.0),
+        ("errors == 0", "errors", "==", 0.0),
+        ("arm.speed != 3", "arm.speed", "!=", 3.0),
+        ("dist < .5", "dist", "<", 0.5),
+        ("task/score-v2 <= 33.5%", "task/score-v2", "<=", 0.335),
+        ("_x >= +7", "_x", ">=", 7.0),
+    ],
+)
+def test_gate_is_metric_comparison_and_number(text, metric, op, bound):
+    gate = parse_gate(text)
+    assert (gate.metric, gate.op, gate.bound) == (metric, op, pytest.approx(bound))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 100))
+def test_percent_is_the_fraction_it_stands_for(percent):
+    assert parse_gate(f"success_rate >= {percent}%").bound == percent / 100
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_gate_is_written_as_it_can_be_read_again(bound):
+    gate = parse_gate(f"mean_return >= {bound!r}")
+    assert gate.bound == bound
+    assert parse_gate(str(gate)) == gate
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "success_rate", ">= 0.9", "success_rate >=", "success_rate = 0.9", "success_rate => 0.9"),
+        *("success_rate > = 0.9", "success_rate >= 0.9 0.8", "0.9 <= success_rate", "success rate >= 0.9"),
+        *("success_rate >= nan", "success_rate >= inf", "success_rate >= x", "success_rate >= %", "a >= 1e999"),
+        *("success_rate >== 0.9", "success_rate >= 0,9", "[red]x[/red] >= 1"),
+    ],
+)
+def test_what_is_no_gate_is_refused(text):
+    with pytest.raises(RouteError, match="is not a") as caught:
+        parse_gate(text)
+    mended(caught.value)
+    assert text in str(caught.value)
+
+
+def verdict(text, rows, metrics=()):
+    return judge(parse_gate(text), summarise(rows, planned=len(rows), rule="r", metrics=metrics))
+
+
+ROWS = [
+    row(0, return_=10.0, success=True, metrics={"v": 1.0}),
+    row(1, return_=20.0, success=False, metrics={"v": None}),
+    errored(2),
+    row(3, return_=60.0, success=True, metrics={"v": 4.0}),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "passed"),
+    [
+        ("success_rate >= 0.5", 2 / 4, True),
+        ("success_rate > 50%", 2 / 4, False),
+        ("mean_return >= 30", 30.0, True),
+        ("mean_return != 30", 30.0, False),
+        ("errors == 1", 1.0, True),
+        ("errors <= 0", 1.0, False),
+        ("errors < 2", 1.0, True),
+        ("v == 2.5", 2.5, True),
+        ("w >= 0", None, False),
+        ("w != 0", None, False),
+    ],
+)
+def test_verdict_is_arithmetic_on_the_rows(text, value, passed):
+    found = verdict(text, ROWS, metrics=("v", "w"))
+    assert (found.value, found.passed) == (value, passed)
+    assert found.metric == text.split()[0]
+
+
+@pytest.mark.parametrize(
+    "text", ["success_rate >= 0", "success_rate <= 1", "mean_return > -1e300", "mean_return < 0"]
+)
+def test_what_was_not_measured_is_never_a_pass(text):
+    found = verdict(text, [errored(0)])
+    assert (found.value, found.passed) == (None, False)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 300), st.data())
+def test_bar_at_exactly_the_rate_is_met(total, data):
+    wins = data.draw(st.integers(0, total))
+    rows = [row(index, success=index < wins) for index in range(total)]
+    assert verdict(f"success_rate >= {wins / total!r}", rows).passed
+    assert not verdict(f"success_rate >= {math.nextafter(wins / total, 2)!r}", rows).passed
+
+
+def test_metrics_that_no_run_has_by_itself_are_read_from_infos():
+    gates = tuple(
+        map(parse_gate, ["errors == 0", "arm.speed > 1", "mean_return > 1", "success_rate > 0", "v < 1"])
+    )
+    assert info_metrics(gates) == ("arm.speed", "v")

@@ -1,0 +1,248 @@
+"""Loading: from what a route calls its policy to something that builds it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli_toys import ZERO, mended, policy_file
+
+from rlmesh_adapters.errors import LoadError
+from rlmesh_adapters.spaces import SpaceView, frozen_array
+from rlmesh_cli.loading import load_policy
+
+ACTION = SpaceView(
+    kind="discrete",
+    dtype=np.dtype(np.int64),
+    low=frozen_array(0, shape=(), dtype=np.int64),
+    high=frozen_array(3, shape=(), dtype=np.int64),
+)
+
+
+def build(source: str, **params):
+    return load_policy(source, params).build(ACTION)
+
+
+def refusal(source: str, **params) -> LoadError:
+    """Return the error of a policy that cannot be loaded or built."""
+    with pytest.raises(LoadError) as caught:
+        build(source, **params)
+    mended(caught.value)
+    return caught.value
+
+
+@pytest.fixture
+def on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder whose modules can be imported, and are forgotten afterwards."""
+    before = set(sys.modules)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+def test_make_policy_comes_before_the_class_and_the_class_before_the_function(tmp_path):
+    everything = (
+        "class Policy:\n    made = False\n    def predict(self, obs): return 1\n"
+        "def predict(obs): return 2\n"
+        "def make_policy(**params):\n    policy = Policy()\n    policy.made = True\n    return policy\n"
+    )
+    assert build(policy_file(tmp_path, everything, "a.py")).made is True
+    without = everything.replace("make_policy", "other")
+    assert build(policy_file(tmp_path, without, "b.py")).predict(None) == 1
+    bare = "def predict(obs): return 2\n"
+    assert build(policy_file(tmp_path, bare, "c.py")).predict(None) == 2
+
+
+def test_every_build_is_another_object(tmp_path):
+    for name, text in {"a.py": ZERO, "b.py": "calls = []\ndef predict(obs): return 0\n"}.items():
+        source = load_policy(policy_file(tmp_path, text, name), {})
+        assert source.build(ACTION) is not source.build(ACTION)
+
+
+def test_modules_that_are_run_again_share_nothing(tmp_path):
+    text = "seen = []\ndef predict(obs):\n    seen.append(obs)\n    return len(seen)\n"
+    source = load_policy(policy_file(tmp_path, text), {})
+    first, second, third = (source.build(ACTION) for _ in range(3))
+    assert [first.predict(0), first.predict(0), second.predict(0), third.predict(0)] == [1, 2, 1, 1]
+
+
+def test_named_attribute_is_taken(tmp_path):
+    text = ZERO + "class Other:\n    def predict(self, obs): return 3\nready = Other()\ndef act(obs): return 2\n"
+    path = policy_file(tmp_path, text)
+    assert build(f"{path}:Other").predict(None) == 3
+    assert build(f"{path}:ready").predict(None) == 3
+    assert build(f"{path}:act").predict(None) == 2
+    assert load_policy(f"{path}:Other", {}).label == "policy-Other"
+    assert load_policy(path, {}).label == "policy"
+
+
+def test_parameters_reach_the_constructor(tmp_path):
+    text = "class Policy:\n    def __init__(self, gain, names=()):\n        self.all = (gain, names)\n" + ZERO[14:]
+    assert build(policy_file(tmp_path, text), gain=0.5, names=["a"]).all == (0.5, ["a"])
+    text = (
+        "def make_policy(**params):\n    class P:\n        all = params\n        predict = None\n    return P()\n"
+    )
+    assert build(policy_file(tmp_path, text, "b.py"), gain=0.5).all == {"gain": 0.5}
+
+
+def test_policies_share_no_parameter_that_one_of_them_changes(tmp_path):
+    text = (
+        "class Policy:\n    def __init__(self, log):\n        self.log = log\n        log.append(1)\n" + ZERO[14:]
+    )
+    params = {"log": []}
+    source = load_policy(policy_file(tmp_path, text), params)
+    first, second = source.build(ACTION), source.build(ACTION)
+    assert (first.log, second.log, params) == ([1], [1], {"log": []})
+
+
+def test_module_is_found_by_its_dotted_name(on_path):
+    (on_path / "robots").mkdir()
+    policy_file(on_path / "robots", ZERO, "arm.py")
+    policy_file(on_path / "robots", "def predict(obs): return 5\n", "leg.py")
+    assert build("robots.arm").predict(None) == 0
+    assert build("robots.arm:Policy").predict(None) == 0
+    assert build("robots.leg").predict(None) == 5
+    assert load_policy("robots.arm", {}).label == "arm"
+
+
+def test_module_is_found_where_the_user_stands(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    policy_file(tmp_path, ZERO, "standing_here.py")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    assert build("standing_here:Policy").predict(None) == 0
+    del sys.modules["standing_here"]
+
+
+def test_path_may_hold_a_colon(tmp_path):
+    folder = tmp_path / "run 12:30"
+    folder.mkdir()
+    assert build(policy_file(folder, ZERO)).predict(None) == 0
+
+
+@pytest.mark.parametrize("name", ["random", "zero"])
+def test_built_in_policies_have_their_name(name):
+    source = load_policy(name, {})
+    assert (source.label, source.file) == (name, None)
+    assert source.build(ACTION) is not None
+
+
+def test_missing_file_names_its_neighbour(tmp_path):
+    policy_file(tmp_path, ZERO, "walker.py")
+    error = refusal(str(tmp_path / "walkr.py"))
+    assert "no such policy file" in error.cause
+    assert error.mend == "did you mean walker.py?"
+    assert refusal("nowhere/at/all.py").cause == "no such policy file: nowhere/at/all.py"
+    assert "no such policy file" in refusal("x" * 300 + ".py").cause
+
+
+def test_name_that_is_nothing_lists_what_it_could_be():
+    error = refusal("no_such_module_at_all")
+    assert "neither a built-in policy, a .py file nor a module" in error.cause
+    assert "random, zero" in error.mend
+
+
+# text of a policy file -> words of the cause, line in which it went wrong
+BROKEN = {
+    "x = 1\ny = (\n": ("syntax error: '(' was never closed", 2),
+    "def f(:\n": ("syntax error", 1),
+    "if 1:\nx = 1\n": ("syntax error", 2),
+    "import math\n\n\n1 / 0\n": ("ZeroDivisionError: division by zero", 4),
+    "def f():\n    raise ValueError('first\\nsecond')\nf()\n": ("ValueError: first", 2),
+    "import json\njson.loads('{')\n": ("JSONDecodeError", 2),
+    "import not_a_module_of_ours\n": ("No module named 'not_a_module_of_ours'", 1),
+    "import sys\n\nsys.exit('no GPU')\n": ("SystemExit: no GPU", 3),
+    "class E(Exception):\n    def __str__(self): raise ValueError\nraise E\n": (
+        "E: (its message cannot be shown)",
+        3,
+    ),
+    "eval('1 +')\n": ("syntax", 1),
+}
+
+
+@pytest.mark.parametrize("text", BROKEN)
+def test_error_while_loading_names_file_and_line_of_the_users_code(text, tmp_path):
+    words, line = BROKEN[text]
+    path = policy_file(tmp_path, text)
+    error = refusal(path)
+    assert words in error.cause
+    assert error.where.startswith(f"{path}:{line}")
+    assert "\n" not in error.cause
+
+
+@pytest.mark.parametrize("content", [b"x = 1\ny = '\xff'\n", b"x = 1\0\n", b"\x7fELF\x01\x02"])
+def test_file_that_is_no_text_is_named(content, tmp_path):
+    path = tmp_path / "policy.py"
+    path.write_bytes(content)
+    error = refusal(str(path))
+    assert error.where.startswith(str(path))
+    assert "None" not in str(error)
+
+
+def test_error_in_a_neighbour_names_the_neighbour(on_path):
+    policy_file(on_path, "\nraise RuntimeError('cold')\n", "cold_neighbour.py")
+    error = refusal(policy_file(on_path, "import cold_neighbour\n" + ZERO))
+    assert "RuntimeError: cold" in error.cause
+    assert "policy.py:1" in error.where
+    policy_file(on_path, "x = (\n", "open_neighbour.py")
+    error = refusal(policy_file(on_path, "import open_neighbour\n" + ZERO, "second.py"))
+    assert f"{on_path / 'open_neighbour.py'}:1" in error.where
+
+
+def test_file_without_policy_says_what_it_holds(tmp_path):
+    error = refusal(policy_file(tmp_path, "import math\nRATE = 5\nclass Arm: pass\ndef reach(): pass\n"))
+    assert "found: `Arm`, `reach`" in error.cause
+    assert "define a class `Policy`" in error.mend
+    error = refusal(policy_file(tmp_path, "import math\n", "empty.py"))
+    assert "no class or function of its own" in error.cause
+    error = refusal(policy_file(tmp_path, ZERO.replace("Policy", "Walker"), "other.py"))
+    assert "other.py:Walker" in error.mend
+
+
+def test_attribute_that_is_not_there_names_the_nearest(tmp_path):
+    path = policy_file(tmp_path, ZERO + "class Walker: pass\n")
+    assert refusal(f"{path}:Walkr").mend == "did you mean Walker?"
+    assert "`Policy`, `Walker`" in refusal(f"{path}:zzz").mend
+
+
+INIT = "class Policy:\n    def __init__(self, {}): pass\n" + ZERO[14:]
+
+
+@pytest.mark.parametrize(
+    "text", [INIT.format("gain, bias, more=1"), "def make_policy(gain, *, bias): return None\n"]
+)
+def test_parameters_that_are_needed_are_named(text, tmp_path):
+    path = policy_file(tmp_path, text)
+    error = refusal(path)
+    assert "needs `gain`, `bias`" in error.cause
+    assert "--policy-arg gain=VALUE --policy-arg bias=VALUE" in error.mend
+    assert "needs `bias`" in refusal(path, gain=1).cause
+
+
+@pytest.mark.parametrize("text", [INIT.format("gain=1"), "def make_policy(gain=1): return None\n"])
+def test_parameter_that_is_not_taken_names_the_nearest(text, tmp_path):
+    path = policy_file(tmp_path, text)
+    error = refusal(path, gian=1)
+    assert "takes no `gian`" in error.cause
+    assert error.mend == "did you mean gain?"
+    assert refusal(path, zzz=1).mend == "it takes: gain"
+
+
+def test_parameters_that_nobody_takes_are_refused(on_path):
+    path = policy_file(
+        on_path, "def predict(obs): return 0\n" + ZERO.replace("Policy", "Made") + "made = Made()\n"
+    )
+    assert "takes no parameters, got gain" in refusal(path, gain=1).cause
+    assert "gain" in refusal("policy", gain=1).cause
+    assert "gain" in refusal(f"{path}:made", gain=1).cause
+    assert "takes no parameters, got gain" in refusal("zero", gain=1).cause
+
+
+@pytest.mark.parametrize("statement", ["raise KeyError('gain')", "import sys; sys.exit(0)", "1 / 0"])
+def test_constructor_that_raises_is_named_with_its_line(statement, tmp_path):
+    path = policy_file(tmp_path, f"class Policy:\n    def __init__(self):\n        {statement}\n" + ZERO[14:])
+    error = refusal(path)
+    assert "Policy cannot be built" in error.cause
+    assert error.where.startswith(f"{path}:3 in __init__")

@@ -1,0 +1,231 @@
+"""The house: who may import what, read from the sources with `ast`."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = {"rlmesh_cli": ROOT, "rlmesh_envs": ROOT / "envs", "rlmesh_adapters": ROOT / "adapters"}
+
+#: Package -> what its modules may import beside the standard library and itself.
+MAY_IMPORT = {
+    "rlmesh_cli": {"rlmesh_envs", "rlmesh_adapters", "numpy", "msgspec", "typer", "rich", "yaml"},
+    "rlmesh_envs": {"rlmesh_adapters", "gymnasium", "numpy", "msgspec"},
+    "rlmesh_adapters": {"numpy", "msgspec"},
+}
+
+#: What only some modules may import -> those modules; a name that ends with a dot is a whole package.
+ONLY = {
+    "gymnasium": ("rlmesh_envs.",),
+    "typer": ("rlmesh_cli.app", "rlmesh_cli.lean", "rlmesh_cli.commands."),
+    "rich": ("rlmesh_cli.tables", "rlmesh_cli.progress"),
+    "yaml": ("rlmesh_cli.yamls",),
+    "subprocess": ("rlmesh_cli.provenance",),
+    "multiprocessing": ("rlmesh_envs.processes",),
+}
+
+#: An adapter has no clock, no files, no processes, no network and no environment variables.
+NOT_IN_ADAPTERS = {
+    *("time", "datetime", "pathlib", "os", "io", "shutil", "tempfile", "glob", "subprocess", "multiprocessing"),
+    *("socket", "sys", "logging", "random", "pickle", "json", "signal", "asyncio", "urllib", "http"),
+}
+
+#: Imports inside functions: (module, what is imported). Each is there for the time that a start takes.
+LATE = {
+    ("rlmesh_cli.commands.eval", "rlmesh_cli.evaluation_command"),
+    ("rlmesh_cli.evaluation_command", "rlmesh_cli.tables"),
+    ("rlmesh_cli.flags", "rlmesh_cli.yamls"),
+    ("rlmesh_cli.route", "rlmesh_cli.yamls"),
+    ("rlmesh_cli.progress", "rich.console"),
+    ("rlmesh_cli.progress", "rich.progress"),
+}
+
+#: Calls that write, make, move or remove files, by the last part of their name or by the whole.
+WRITING = {
+    *(
+        "write_text",
+        "write_bytes",
+        "mkdir",
+        "makedirs",
+        "mkdtemp",
+        "mkstemp",
+        "touch",
+        "unlink",
+        "rmdir",
+        "rmtree",
+    ),
+    *(
+        "symlink_to",
+        "hardlink_to",
+        "copyfile",
+        "copytree",
+        "savez",
+        "tofile",
+        "os.replace",
+        "os.rename",
+        "os.open",
+    ),
+}
+WRITERS = {"rlmesh_cli.store"}
+
+
+class Import(NamedTuple):
+    """One import: who imports what, in which line, and whether inside a function."""
+
+    module: str
+    target: str
+    line: int
+    is_late: bool
+
+
+def module_files() -> dict[str, Path]:
+    """Return every module of ours by its dotted name."""
+    found = {}
+    for package, parent in PACKAGES.items():
+        for path in sorted((parent / package).rglob("*.py")):
+            parts = path.relative_to(parent).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+FILES = module_files()
+TREES = {name: ast.parse(path.read_text(encoding="utf-8"), str(path)) for name, path in FILES.items()}
+
+
+def imports_of(module: str) -> Iterator[Import]:
+    """Yield what a module imports; `from package import module` is an import of that module."""
+    is_package = FILES[module].name == "__init__.py"
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+    late = {
+        id(inner) for node in ast.walk(TREES[module]) if isinstance(node, functions) for inner in ast.walk(node)
+    }
+    for node in ast.walk(TREES[module]):
+        if isinstance(node, ast.Import):
+            targets = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            parents = module.split(".")[: len(module.split(".")) - node.level + is_package] if node.level else []
+            base = ".".join([*parents, *([node.module] if node.module else [])])
+            names = [f"{base}.{alias.name}" for alias in node.names]
+            targets = [name if name in FILES else base for name in names]
+        else:
+            continue
+        for target in dict.fromkeys(targets):
+            yield Import(module, target, node.lineno, id(node) in late)
+
+
+IMPORTS = [found for module in FILES for found in imports_of(module)]
+
+
+def top(name: str) -> str:
+    return name.split(".")[0]
+
+
+def is_one_of(module: str, allowed: tuple[str, ...]) -> bool:
+    return any(module == name or (name.endswith(".") and f"{module}.".startswith(name)) for name in allowed)
+
+
+def shown(imports: list[Import]) -> list[str]:
+    return [f"{found.module}:{found.line} imports {found.target}" for found in imports]
+
+
+def test_sources_are_found():
+    assert {"rlmesh_cli.app", "rlmesh_cli.commands.eval", "rlmesh_envs.lanes", "rlmesh_adapters.engine"} <= set(
+        FILES
+    )
+    assert any(found.target == "rlmesh_adapters.errors" for found in IMPORTS)
+    assert any(found.target == "rlmesh_cli.evaluate" for found in IMPORTS)
+
+
+def test_arrows_go_one_way_and_lead_to_few_libraries():
+    wrong = [
+        found
+        for found in IMPORTS
+        if top(found.target) not in {*sys.stdlib_module_names, *MAY_IMPORT[top(found.module)], top(found.module)}
+    ]
+    assert shown(wrong) == []
+
+
+def test_adapters_have_no_clock_and_no_files():
+    wrong = [
+        found
+        for found in IMPORTS
+        if top(found.module) == "rlmesh_adapters" and top(found.target) in NOT_IN_ADAPTERS
+    ]
+    assert shown(wrong) == []
+    opened = [
+        f"{name}:{node.lineno}"
+        for name, tree in TREES.items()
+        if top(name) == "rlmesh_adapters"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and node.id in ("open", "__import__", "exec", "eval", "input")
+    ]
+    assert opened == []
+
+
+@pytest.mark.parametrize("library", ONLY)
+def test_library_is_imported_where_it_is_meant_to_be_and_nowhere_else(library):
+    users = [found for found in IMPORTS if top(found.target) == library]
+    assert users != []
+    assert shown([found for found in users if not is_one_of(found.module, ONLY[library])]) == []
+
+
+def test_allow_lists_name_what_is_there():
+    unknown = [name for allowed in ONLY.values() for name in allowed if name.rstrip(".") not in FILES]
+    assert unknown == []
+    late = {(found.module, found.target) for found in IMPORTS if found.is_late}
+    assert late == LATE
+
+
+def test_no_import_goes_round_in_a_circle():
+    arrows: dict[str, set[str]] = {module: set() for module in FILES}
+    for found in IMPORTS:
+        if found.target in FILES:
+            arrows[found.module].add(found.target)
+    waiting, order = dict(arrows), []
+    while free := [module for module, targets in waiting.items() if not targets & waiting.keys()]:
+        order += free
+        for module in free:
+            del waiting[module]
+    assert waiting == {}
+    assert sorted(order) == sorted(FILES)
+
+
+def writes(call: ast.Call) -> bool:
+    """Tell whether a call writes, makes, moves or removes a file."""
+    name = ast.unparse(call.func)
+    last = name.rsplit(".", 1)[-1]
+    if last == "open":
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        modes = [part.value for part in given if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+        return any(set(mode) <= set("rwaxbt+") and set(mode) & set("wax+") for mode in modes)
+    return name in WRITING or last in WRITING
+
+
+def test_only_the_store_writes_files():
+    calls = [(name, node) for name, tree in TREES.items() for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    assert {name for name, call in calls if writes(call)} == WRITERS
+
+
+def test_no_module_is_long():
+    lengths = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in FILES.items()}
+    assert {name: length for name, length in lengths.items() if length > 400} == {}
+
+
+def test_every_module_says_what_it_is():
+    assert [name for name, tree in TREES.items() if not ast.get_docstring(tree)] == []
+
+
+def test_nothing_is_printed():
+    printed = [
+        f"{name}:{node.lineno}"
+        for name, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and node.id in ("print", "breakpoint")
+    ]
+    assert printed == []

@@ -1,0 +1,3 @@
+"""Raises while it is loaded."""
+
+raise RuntimeError("weights.bin is missing")
