@@ -89,6 +89,12 @@ class LaneVectorEnv(VectorEnv[Any, Any, Any]):
 
     def _check_spaces(self) -> None:
         first = self.envs[0]
+        if len({id(env) for env in self.envs}) < len(self.envs):
+            raise EnvironmentBuildError(
+                f"{len(self.envs)} lanes were built from one and the same environment object",
+                where="environment",
+                mend="return a new environment each time it is built",
+            )
         for lane, env in enumerate(self.envs):
             for what in ("observation_space", "action_space"):
                 if getattr(env, what) != getattr(first, what):

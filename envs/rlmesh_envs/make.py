@@ -6,11 +6,13 @@ import copy
 import functools
 import inspect
 import multiprocessing
+import pickle
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import gymnasium as gym
+import msgspec
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
@@ -42,7 +44,7 @@ def make_lanes(request: EnvRequest) -> tuple[Lanes, EnvInfo]:
     if request.autoreset is not None:
         return _foreign(request, source, functools.partial(_make_gymnasium, request, source))
     if request.vectorization == "async":
-        workers = WorkerLanes(request, serve_request)
+        workers = WorkerLanes(_with_spec(request, source), serve_request)
         return workers, workers.info
     return _in_process(request, source)
 
@@ -89,18 +91,35 @@ def _in_process(request: EnvRequest, source: EnvSpec | Any) -> tuple[Lanes, EnvI
 
 def serve_request(request: EnvRequest, num_lanes: int) -> tuple[LaneVectorEnv, EnvInfo]:
     """Build the lanes of one worker process, from nothing but the request."""
-    if request.prepare is not None:
-        request.prepare()
-    source = find_environment(request)
+    source = _find_in_worker(request)
     lanes = LaneVectorEnv([functools.partial(make_one, request, source)] * num_lanes)
     return lanes, _info(lanes.envs[0])
 
 
 def serve_one(request: EnvRequest) -> Any:
     """Build one environment in a worker process of gymnasium's, from nothing but the request."""
+    return make_one(request, _find_in_worker(request))
+
+
+def _with_spec(request: EnvRequest, source: EnvSpec | Any) -> EnvRequest:
+    """Give a request the spec along, if it can travel."""
+    if not isinstance(source, EnvSpec):
+        return request
+    try:
+        return msgspec.structs.replace(request, spec=pickle.dumps(source))
+    except Exception:  # an entry point that cannot be pickled; the id has to do
+        return request
+
+
+def _find_in_worker(request: EnvRequest) -> EnvSpec | Any:
     if request.prepare is not None:
         request.prepare()
-    return make_one(request, find_environment(request))
+    try:
+        return find_environment(request)
+    except EnvironmentBuildError:
+        if request.spec is None:
+            raise
+        return pickle.loads(request.spec)
 
 
 def make_one(request: EnvRequest, source: EnvSpec | Any, *, may_be_vector: bool = False) -> Any:
@@ -236,7 +255,7 @@ def _make_gymnasium(request: EnvRequest, source: EnvSpec | Any) -> VectorEnv[Any
     mode = AutoresetMode(_MODES[str(request.autoreset)])
     try:
         if request.vectorization == "async":
-            builder = functools.partial(serve_one, request)
+            builder = functools.partial(serve_one, _with_spec(request, source))
             # Shared memory cannot hold spaces that do not stack; copies through pipes can.
             return AsyncVectorEnv(
                 [builder] * request.num_envs,

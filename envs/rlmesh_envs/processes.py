@@ -9,9 +9,11 @@ import contextlib
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from multiprocessing.reduction import ForkingPickler
+from multiprocessing.util import Finalize
 from typing import Any
 
 import msgspec
@@ -62,10 +64,15 @@ class WorkerLanes:
         }
         self._sizes = [bounds[worker + 1] - bounds[worker] for worker in range(count)]
         self._workers: list[_Worker | None] = [None] * count
+        # Lanes whose episode was lost with their worker, until they are reset.
+        self._lost: dict[int, Failure] = {}
+        # Before multiprocessing's own exit handler, which would wait for workers that wait for us.
+        self._finalizer = Finalize(self, _close_all, args=(self._workers,), exitpriority=10)
         try:
             for worker in range(count):
                 self._start(worker)
             greetings = [self._greet(worker) for worker in range(count)]
+            _check_alike(dict(zip(bounds, greetings, strict=False)))
         except BaseException:
             self.close()
             raise
@@ -77,10 +84,12 @@ class WorkerLanes:
     def reset_lanes(self, lanes: Sequence[int], seeds: Sequence[int | None]) -> LaneResets:
         """Reset the given lanes, each with its own seed; see LaneVectorEnv."""
         observations = self.layout.allocate(len(lanes))
-        infos: list[Info] = [{}] * len(lanes)
+        infos: list[Info] = [{} for _ in lanes]
         failures: dict[int, Failure] = {}
         casts = ""
-        parts = self._divide(lanes)
+        parts = self._divide(range(len(lanes)), lanes)
+        for lane in lanes:
+            self._lost.pop(lane, None)
         for worker, (rows, local) in parts.items():
             self._send(worker, ("reset", local, [seeds[row] for row in rows]))
         for worker, (rows, _) in parts.items():
@@ -93,14 +102,19 @@ class WorkerLanes:
             for position, row in enumerate(rows):
                 infos[row] = answer.infos[position]
             failures.update({rows[row]: failure for row, failure in answer.failures.items()})
+        for row, lane in enumerate(lanes):
+            if row not in failures:
+                self._lost.pop(lane, None)
         return LaneResets(lanes, observations, infos, failures, casts)
 
     def step_lanes(self, actions: Batch, lanes: Sequence[int]) -> LaneSteps:
         """Step the given lanes and no other; see LaneVectorEnv."""
-        parts = self._divide(lanes)
         failures: dict[int, Failure] = {}
         rewards = [0.0] * len(lanes)
         merged = LaneSteps(self.layout.allocate(len(lanes)), rewards, [], None, failures)
+        if self._lost:
+            failures.update({row: self._lost[lane] for row, lane in enumerate(lanes) if lane in self._lost})
+        parts = self._divide([row for row in range(len(lanes)) if row not in failures], lanes)
         for worker, (rows, local) in parts.items():
             part = actions if len(rows) == len(lanes) else take_rows(actions, rows)
             self._send(worker, ("step", local, part))
@@ -114,13 +128,13 @@ class WorkerLanes:
         merged.ended.sort()
         return merged
 
-    def _divide(self, lanes: Sequence[int]) -> dict[int, tuple[list[int], list[int]]]:
-        """Return worker -> (rows of `lanes`, numbers inside the worker)."""
+    def _divide(self, rows: Sequence[int], lanes: Sequence[int]) -> dict[int, tuple[list[int], list[int]]]:
+        """Return worker -> (some rows of `lanes`, their numbers inside the worker)."""
         parts: dict[int, tuple[list[int], list[int]]] = {}
-        for row, lane in enumerate(lanes):
-            worker, local = self._place[lane]
-            rows, numbers = parts.setdefault(worker, ([], []))
-            rows.append(row)
+        for row in rows:
+            worker, local = self._place[lanes[row]]
+            chosen, numbers = parts.setdefault(worker, ([], []))
+            chosen.append(row)
             numbers.append(local)
         return parts
 
@@ -129,22 +143,27 @@ class WorkerLanes:
         # A forked worker inherits our ends of the other pipes; it closes them, or it would never see us die.
         inherited = [known.connection for known in self._workers if known is not None] + [ours]
         is_fork = self._context.get_start_method() == "fork"
+        # Pickled by us, so that a worker that cannot read it can say so in its own words.
+        request = self._request if is_fork else self._pickled()
         process = self._context.Process(
             target=_work,
-            args=(theirs, self._request, self._serve, self._sizes[worker], inherited if is_fork else []),
+            args=(theirs, request, self._serve, self._sizes[worker], inherited if is_fork else []),
             daemon=True,
             name=f"lanes-{worker}",
         )
+        process.start()
+        theirs.close()
+        self._workers[worker] = _Worker(process, ours)
+
+    def _pickled(self) -> bytes:
         try:
-            process.start()
+            return bytes(ForkingPickler.dumps(self._request))
         except Exception as error:
             raise EnvironmentBuildError(
                 f"the environment cannot be sent to a worker process: {describe_error(error)}",
                 where=f"vectorization: async, start method {self._context.get_start_method()}",
                 mend="use --start-method fork or --vectorization sync",
             ) from error
-        theirs.close()
-        self._workers[worker] = _Worker(process, ours)
 
     def _greet(self, worker: int) -> _Greeting:
         answer = self._receive(worker, "build")
@@ -165,6 +184,7 @@ class WorkerLanes:
             known.connection.send(message)
 
     def _receive(self, worker: int, phase: str) -> Any:
+        """Return a worker's answer, or a failure of all its lanes if it is dead or cannot start."""
         known = self._workers[worker]
         assert known is not None
         try:
@@ -172,36 +192,72 @@ class WorkerLanes:
                 known.is_new = False
                 greeting = known.connection.recv()
                 if isinstance(greeting, Failure):
-                    self._bury(worker)
-                    return greeting
-            return known.connection.recv()
+                    return self._lose(worker, greeting)
+            message = known.connection.recv_bytes()
         except (EOFError, ConnectionResetError):
             known.process.join(1.0)
             code = known.process.exitcode
-            self._bury(worker)
-            return Failure(
+            failure = Failure(
                 phase="reset" if phase == "build" else phase,
                 message=f"the worker process died (exit code {code})",
                 mend="run with --vectorization sync to see the environment's own error",
             )
+            return self._lose(worker, failure)
+        try:
+            return ForkingPickler.loads(message)
+        except Exception:  # what an info holds cannot be made here; its lane alone shall fail
+            known.connection.send(("again",))
+            return _open_sealed(*known.connection.recv())
+
+    def _lose(self, worker: int, failure: Failure) -> Failure:
+        """Bury a worker; the episodes of all its lanes are lost."""
+        self._bury(worker)
+        self._lost.update({lane: failure for lane, place in self._place.items() if place[0] == worker})
+        return failure
 
     def _bury(self, worker: int) -> None:
         known, self._workers[worker] = self._workers[worker], None
         if known is not None:
-            known.connection.close()
-            known.process.join(_CLOSE_SECONDS)
-            if known.process.is_alive():
-                known.process.kill()
-                known.process.join()
+            _stop(known)
 
     def close(self) -> None:
         """Stop every worker; one that does not answer in five seconds is killed. Idempotent."""
-        for known in self._workers:
-            if known is not None:
-                with contextlib.suppress(OSError):
-                    known.connection.send(("close",))
-        for worker in range(len(self._workers)):
-            self._bury(worker)
+        self._finalizer()
+
+
+def _close_all(workers: list[_Worker | None]) -> None:
+    for known in workers:
+        if known is not None:
+            with contextlib.suppress(OSError):
+                known.connection.send(("close",))
+    for number, known in enumerate(workers):
+        workers[number] = None
+        if known is not None:
+            _stop(known)
+
+
+def _stop(known: _Worker) -> None:
+    known.connection.close()
+    known.process.join(_CLOSE_SECONDS)
+    if known.process.is_alive():
+        known.process.kill()
+        known.process.join()
+
+
+def _check_alike(greetings: Mapping[int, _Greeting]) -> None:
+    """Refuse workers whose spaces differ.
+
+    greetings: first lane of a worker -> what it said.
+    """
+    for lane, greeting in greetings.items():
+        for what in ("observation_space", "action_space"):
+            first, found = getattr(greetings[0], what), getattr(greeting, what)
+            if found != first:
+                raise EnvironmentBuildError(
+                    f"lanes differ: {what} of lane {lane} is {found}, of lane 0 {first}",
+                    where="environment",
+                    mend="make the environment's spaces the same each time it is built",
+                )
 
 
 class _Worker(msgspec.Struct):
@@ -240,7 +296,11 @@ def _merge_step(merged: LaneSteps, rewards: list[float], rows: list[int], part: 
 
 
 def _work(
-    connection: Connection, request: EnvRequest, serve: Serve, num_lanes: int, inherited: list[Connection]
+    connection: Connection,
+    request: EnvRequest | bytes,
+    serve: Serve,
+    num_lanes: int,
+    inherited: list[Connection],
 ) -> None:
     """Run one worker until it is told to close or its parent is gone."""
     # The parent decides when to stop: a Ctrl-C reaches the whole group, and would print a stack for each.
@@ -249,9 +309,10 @@ def _work(
     for other in inherited:
         other.close()
     try:
-        lanes, info = serve(request, num_lanes)
+        known: EnvRequest = ForkingPickler.loads(request) if isinstance(request, bytes) else request
+        lanes, info = serve(known, num_lanes)
         connection.send(_Greeting(lanes.single_observation_space, lanes.single_action_space, info))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         connection.send(_build_failure(error))
         return
     try:
@@ -263,24 +324,61 @@ def _work(
 
 
 def _answer(connection: Connection, lanes: LaneVectorEnv) -> None:
+    answer: LaneResets | LaneSteps | None = None
     while True:
         verb, *arguments = connection.recv()
         if verb == "close":
             return
+        if verb == "again":
+            assert answer is not None
+            connection.send(_seal(answer))
+            continue
         numbers, values = arguments
-        answer: LaneResets | LaneSteps
         reset, step = lanes.reset_lanes, lanes.step_lanes
         answer = reset(numbers, values) if verb == "reset" else step(values, numbers)
         try:
-            connection.send(answer)
-        except (OSError, EOFError):
-            raise
+            message = ForkingPickler.dumps(answer)
+        except Exception:  # an info that cannot be sent; the sealed form says which
+            message = ForkingPickler.dumps(_open_sealed(*_seal(answer)))
+        connection.send_bytes(message)
+
+
+#: An answer without infos, and each row's info pickled by itself, or why it cannot be.
+_Sealed = tuple[LaneResets | LaneSteps, list[bytes | str]]
+
+
+def _seal(answer: LaneResets | LaneSteps) -> _Sealed:
+    sealed: list[bytes | str] = []
+    for info in answer.infos or ():
+        try:
+            sealed.append(bytes(ForkingPickler.dumps(info)))
         except Exception as error:
-            text = f"the lanes' answer cannot be sent from the worker process: {describe_error(error)}"
-            connection.send(Failure(phase=verb, message=text, mend="use --vectorization sync"))
+            sealed.append(describe_error(error))
+    return msgspec.structs.replace(answer, infos=[]), sealed
 
 
-def _build_failure(error: Exception) -> Failure:
+def _open_sealed(answer: LaneResets | LaneSteps, sealed: list[bytes | str]) -> LaneResets | LaneSteps:
+    """Put the infos back; one that cannot be read fails its row alone."""
+    phase = "reset" if isinstance(answer, LaneResets) else "step"
+    infos: list[Info] = []
+    failures = dict(answer.failures)
+    for row, part in enumerate(sealed):
+        info: Info = {}
+        try:
+            if isinstance(part, str):
+                raise TypeError(part)
+            info = ForkingPickler.loads(part)
+        except Exception as error:
+            text = f"the info cannot be sent from the worker process: {describe_error(error)}"
+            failures[row] = Failure(phase=phase, message=text, mend="use --vectorization sync")
+        infos.append(info)
+    if isinstance(answer, LaneResets):
+        return msgspec.structs.replace(answer, infos=infos, failures=failures)
+    ended = [end for end in answer.ended if end[0] not in failures]
+    return msgspec.structs.replace(answer, infos=infos or None, failures=failures, ended=ended)
+
+
+def _build_failure(error: BaseException) -> Failure:
     failure = failure_from(error, "reset")
     if isinstance(error, HarnessError):
         return failure
