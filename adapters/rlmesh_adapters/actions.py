@@ -188,7 +188,8 @@ class ActionSeam:
         for place in np.argwhere(outside).tolist():
             message = f"action {actions[tuple(place)].tolist()} is outside {self.view}"
             mend = f"actions run from {bounds.low.tolist()} to {bounds.high.tolist()}"
-            failures.setdefault(place[0], Failure(phase="policy", message=message, mend=mend))
+            failure = Failure(phase="policy", message=message, detail="action of the policy", mend=mend)
+            failures.setdefault(place[0], failure)
         return failures
 
     def _check_tree(self, actions: Batch) -> CheckedActions:

@@ -169,11 +169,11 @@ def stack_rows(rows: Sequence[Any]) -> Batch:
 
 
 def signature(batch: Batch) -> str:
-    """Return the types of a batch's leaves, such as `image: uint8[8, 224, 224, 3], state: float32[8, 7]`."""
-    if isinstance(batch, np.ndarray):
+    """Return the types of the leaves of a batch or a row, such as `image: uint8[8, 64, 64, 3], step: int64[8]`."""
+    if isinstance(batch, (np.ndarray, np.generic)):
         return f"{batch.dtype}[{', '.join(map(str, batch.shape))}]"
     if isinstance(batch, dict):
         return ", ".join(f"{name}: {signature(part)}" for name, part in batch.items())
     if isinstance(batch, tuple):
         return "(" + ", ".join(signature(part) for part in batch) + ")"
-    return f"list of {len(batch)}"
+    return f"list of {len(batch)}" if isinstance(batch, list) else type(batch).__name__

@@ -13,12 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from .actions import ActionSeam, empty_chunk
-from .batches import Batch, leaves, row_of, signature, stack_rows, take_rows
+from .batches import Batch, copy_batch, leaves, row_of, signature, stack_rows, take_rows
 from .chunks import chunk_length, split_chunk
 from .context import EpisodeContext
 from .corners import Corner
 from .errors import ActionError, Failure, failure_from
 from .predictions import NO_FAILURES, Prediction, merge, padded
+
+#: Bytes up to which a batch is copied before a call.
+_MOST_SPARE = 65_536
 
 
 class PolicyCaller:
@@ -41,6 +44,7 @@ class PolicyCaller:
         self._is_plain = not (corner.horizon_name or corner.wants_context or corner.wants_state)
         self._is_quick = self._is_plain and corner.name == "predict_batch" and seam.view.is_array
         self._quick_call, self._accepts, self._dtype = corner.call, seam.accepts, seam.view.dtype
+        self._keeps_spare = False
         self._quick_rows, self._quick_shape = 0, (0, *seam.view.shape)
 
     def predict(self, batch: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
@@ -57,12 +61,14 @@ class PolicyCaller:
         rows = len(episodes)
         if rows != self._quick_rows:
             self._quick_rows, self._quick_shape = rows, (rows, *self._seam.view.shape)
+            self._keeps_spare = _is_worth_keeping(batch, rows)
+        spare = copy_batch(batch) if self._keeps_spare else batch
         started = self._clock()
         try:
             raw = self._quick_call(batch)
         except (Exception, SystemExit) as error:
             before, self._seconds = self._seconds, self._seconds + self._clock() - started
-            prediction = self._ask_again(error, batch, episodes)
+            prediction = self._ask_again(error, spare, episodes)
             prediction.seconds = self._seconds - before
             return prediction
         spent = self._clock() - started
@@ -87,18 +93,19 @@ class PolicyCaller:
 
     def _ask_batch(self, batch: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
         """Ask a batched corner once for all rows."""
+        spare = copy_batch(batch) if _is_worth_keeping(batch, len(episodes)) else batch
         try:
             raw = self._call_batch(batch, episodes)
         except ActionError:
             raise
         except (Exception, SystemExit) as error:
-            return self._ask_again(error, batch, episodes)
+            return self._ask_again(error, spare, episodes)
         return self._accept_raw(raw, len(episodes))
 
     def _ask_again(self, error: BaseException, batch: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
         if len(episodes) == 1:
             return Prediction(None, failures={0: self._failure(error, batch)})
-        return self.ask_alone(batch, episodes)
+        return self._ask_alone(batch, episodes)
 
     def _call_batch(self, batch: Batch, episodes: Sequence[EpisodeContext]) -> Any:
         options = {} if self._is_plain else self._options(list(episodes))
@@ -170,7 +177,7 @@ class PolicyCaller:
             try:
                 raws[row] = self._call_row(row_of(batch, row), episode)
             except (Exception, SystemExit) as error:
-                failures[row] = self._failure(error, batch)
+                failures[row] = self._failure(error, row_of(batch, row))
         self._seconds += self._clock() - started
         stacked = None if failures else self._quick_stack(list(raws.values()))
         if stacked is not None:
@@ -178,7 +185,7 @@ class PolicyCaller:
         lead = (None,) if self.corner.is_chunked else ()
         return self._accept_answered(raws, lead, failures, len(episodes))
 
-    def ask_alone(self, batch: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
+    def _ask_alone(self, batch: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
         """Ask a batched corner once a row, after it raised for all of them together."""
         raws: dict[int, Any] = {}
         failures: dict[int, Failure] = {}
@@ -263,6 +270,15 @@ class PolicyCaller:
         return msgspec.structs.replace(
             failure, message=f"{failure.message} (in {self.corner.name}, input {signature(batch)})"
         )
+
+
+def _is_worth_keeping(batch: Batch, rows: int) -> bool:
+    """Tell whether a batch is copied before a call, for a policy that writes into it and then raises.
+
+    Asking its rows again is for rare faults; copying images at every call would cost more than it is worth.
+    """
+    sizes = [leaf.nbytes if isinstance(leaf, np.ndarray) else _MOST_SPARE for leaf in leaves(batch)]
+    return rows > 1 and sum(sizes) < _MOST_SPARE
 
 
 def _length(part: Any) -> Any:

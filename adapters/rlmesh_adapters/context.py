@@ -24,7 +24,8 @@ class EpisodeContext:
         self.index = index
         self.seed = seed
         self.step = 0
-        self._rng_seed = rng_seed if rng_seed is not None else (seed or 0)
+        planned = seed if rng_seed is None else rng_seed
+        self._rng_seed = index if planned is None else planned
         self._rng: np.random.Generator | None = None
 
     @property

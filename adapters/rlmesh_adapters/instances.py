@@ -102,14 +102,6 @@ class Instances:
             answers.append(([row], answer))
         return merge(len(episodes), answers, {}, is_chunked=self._is_chunked)
 
-    def ask_alone(
-        self, batch: Batch, episodes: Sequence[EpisodeContext], error: ActionError
-    ) -> Prediction:
-        """Ask row by row after the answer to the whole batch did not fit, so that it fails whom it must."""
-        if len(episodes) == 1:
-            return Prediction(None, failures={0: failure_from(error, "policy")})
-        return self._slots[0].caller.ask_alone(batch, episodes)
-
     def end(self, episode: EpisodeContext) -> Failure | None:
         """Take an episode off its instance; return what `on_episode_end` raised, if it did."""
         self._company = None

@@ -14,7 +14,7 @@ from .batches import Batch, leaves
 from .bounds import Bounds
 from .context import EpisodeContext
 from .contract import RoutePlan
-from .errors import ActionError, Failure, PolicyCallError
+from .errors import ActionError, Failure, PolicyCallError, failure_from
 from .instances import Instances
 from .predictions import Prediction
 from .roster import check_episode_ids
@@ -59,7 +59,8 @@ class ConfiguredRoute:
             except ActionError as error:
                 if not self._has_answered:
                     raise
-                prediction = self._instances.ask_alone(rows, episodes, error)
+                failure = failure_from(error, "policy")
+                return Prediction(None, failures=dict.fromkeys(range(len(episodes)), failure))
             if not self._has_answered:
                 self._check_first(prediction, episodes[0])
             if prediction.lengths is not None or prediction.was_repeated:

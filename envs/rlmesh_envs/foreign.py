@@ -144,7 +144,10 @@ class ForeignLanes:
             # Lanes that nobody looks at any more; stepping one that has ended is not allowed.
             self._reset_alone(dict.fromkeys(self._rolling))
         is_everyone = tuple(lanes) == self._everyone
-        if not is_everyone:
+        # A copy either way: the environment may write into its actions.
+        if is_everyone:
+            actions = copy_batch(actions)
+        else:
             full = copy_batch(self._filler)
             if lanes:
                 put_rows(full, list(lanes), actions)

@@ -52,7 +52,7 @@ def test_an_exception_of_the_very_first_call_ends_the_run() -> None:
         engine.predict("route", column(0), contexts(4))
     assert raised.value.cause == (
         "the policy failed on its very first call (ep-000005, step 0): "
-        "ValueError: no weights (in predict, input float32[1, 1])"
+        "ValueError: no weights (in predict, input float32[1])"
     )
     assert raised.value.where.endswith("in _act")
     assert "by hand" in raised.value.mend
