@@ -35,3 +35,18 @@ def show_path(path: KeyPath) -> str:
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
     return text
+
+
+def shortened(text: str, most: int = 80) -> str:
+    """Return text as it is, or its beginning if it has more than `most` letters."""
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def printable(text: str) -> str:
+    r"""Return text with escapes such as `\x1b` in place of what would steer a terminal; line ends stay."""
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter == "\n" or letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in text
+    )

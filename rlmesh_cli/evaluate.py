@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-import datetime
+import contextlib
+import copy
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-import msgspec
-
-from rlmesh_adapters.advisories import Advisory, AdvisoryBook
-from rlmesh_adapters.contract import RouteContract, RoutePlan
+from rlmesh_adapters.advisories import AdvisoryBook
+from rlmesh_adapters.contract import RouteContract
 from rlmesh_adapters.engine import AdapterEngine
-from rlmesh_adapters.errors import HarnessError
 from rlmesh_envs.make import Lanes, make_lanes
 from rlmesh_envs.request import EnvInfo, EnvRequest, WrapperRequest
 from rlmesh_envs.spaces import view_of
 
 from .episodes import EpisodeResult, plan_episodes
-from .gates import GateVerdict, info_metrics, judge, parse_gate
+from .evaluation import Evaluation, summary_record
+from .gates import Gate, info_metrics, judge, parse_gate
 from .judging import note_results
 from .loading import PolicySource, load_policy, prepare_worker
 from .outcomes import InfoReader
-from .provenance import GitState, file_record, host, versions, weight_files
-from .rollout import Limits, Rollout, Tally
-from .route import Route
-from .stats import Summary, summarise
-from .store import RUN_SCHEMA, RunStore
+from .provenance import GitState
+from .rollout import Limits, Rollout
+from .run_record import RunRecord
+from .schema import Route
+from .stats import summarise
+from .store import RunStore
+from .tallies import Tally
 
 #: Steps after which we end an episode of an environment that has no limit of its own.
 GUARD_STEPS = 100_000
@@ -59,62 +60,76 @@ class Stopper(Protocol):
         ...
 
 
-class Evaluation(msgspec.Struct, kw_only=True):
-    """A run that was played, whole or in part.
-
-    folder: where it was written. status: `finished` or `interrupted`. in_flight: episodes broken off.
-    seconds: wall-clock seconds of the loop. seeded: whether single episodes started from their own seed.
-    instances: `shared`, or `lane` if each lane had a policy object of its own.
-    """
-
-    folder: Path
-    status: str
-    rows: list[EpisodeResult]
-    summary: Summary
-    verdicts: list[GateVerdict]
-    advisories: tuple[Advisory, ...]
-    tally: Tally
-    seconds: float
-    in_flight: int
-    seeded: bool
-    instances: str = "shared"
-
-
 def evaluate(route: Route, *, out: Path, watcher: Watcher, stopper: Stopper, source: dict[str, Any]) -> Evaluation:
     """Play a route's episodes and write the run.
 
-    out: folder that holds runs. source: `argv` and `route_file`, for the record.
+    out: folder that holds runs. source: `argv`, `route_file` and its hash, for the record.
 
     Raises HarnessError for whatever shows before the first policy call went well; no folder is made then.
     """
     gates = tuple(parse_gate(text) for text in route.gates)
-    metrics = tuple(dict.fromkeys(route.metrics + info_metrics(gates)))
     policy = load_policy(route.policy.source, route.policy.params)
     lanes, env = make_lanes(env_request(route))
-    book = AdvisoryBook()
-    engine = AdapterEngine(clock=time.perf_counter, advisories=book)
-    try:
-        return _Run(route, policy, lanes, env, engine, metrics).play(
-            gates=gates, out=out, watcher=watcher, stopper=stopper, source=source
+    with contextlib.ExitStack() as stack:
+        stack.callback(lanes.close)
+        git = GitState(policy.file.parent if policy.file is not None else Path.cwd())
+        stack.callback(git.close)
+        engine = AdapterEngine(clock=time.perf_counter, advisories=AdvisoryBook())
+        stack.callback(engine.close)
+        contract, guard = _contract(route, lanes), _guard(route, env)
+        record = RunRecord(
+            route,
+            source=source,
+            policy=policy,
+            env=env,
+            lanes=lanes,
+            contract=contract,
+            guard=guard,
+            git=git,
         )
-    finally:
-        engine.close()
-        lanes.close()
+        run = _Run(
+            route,
+            record,
+            policy=policy,
+            lanes=lanes,
+            env=env,
+            engine=engine,
+            contract=contract,
+            guard=guard,
+            gates=gates,
+            out=out,
+        )
+        return run.play(watcher, stopper)
+
+
+def _contract(route: Route, lanes: Lanes) -> RouteContract:
+    return RouteContract(
+        observation=view_of(lanes.single_observation_space),
+        action=view_of(lanes.single_action_space),
+        num_lanes=lanes.num_envs,
+        horizon=route.horizon,
+        sharing=route.instances,
+    )
+
+
+def _guard(route: Route, env: EnvInfo) -> int | None:
+    """Return the steps after which we end an episode, None if the environment has a limit."""
+    return None if env.max_episode_steps is not None else route.env.max_episode_steps or GUARD_STEPS
 
 
 def env_request(route: Route) -> EnvRequest:
-    """Return what a route asks of the environment's side."""
+    """Return what a route asks of the environment's side; its arguments are copies."""
     env = route.env
     is_own = env.autoreset is None and env.vectorization != "native"
     wrappers = (
         WrapperRequest(name=wrapper)
         if isinstance(wrapper, str)
-        else WrapperRequest(name=wrapper.name, kwargs=wrapper.kwargs)
+        else WrapperRequest(name=wrapper.name, kwargs=copy.deepcopy(wrapper.kwargs))
         for wrapper in env.wrappers
     )
     return EnvRequest(
         id=env.id,
-        kwargs=env.kwargs,
+        kwargs=copy.deepcopy(env.kwargs),
         imports=env.imports,
         wrappers=tuple(wrappers),
         # A lane without an episode would only cost its environment; others step in lockstep and need them all.
@@ -128,31 +143,31 @@ def env_request(route: Route) -> EnvRequest:
 
 
 class _Run:
-    """One evaluation in progress."""
+    """One evaluation in progress; see RunRecord for `contract` and `guard`."""
 
     def __init__(
         self,
         route: Route,
+        record: RunRecord,
+        *,
         policy: PolicySource,
         lanes: Lanes,
         env: EnvInfo,
         engine: AdapterEngine,
-        metrics: tuple[str, ...],
+        contract: RouteContract,
+        guard: int | None,
+        gates: tuple[Gate, ...],
+        out: Path,
     ) -> None:
-        self._route, self._policy, self._lanes, self._env, self._engine = route, policy, lanes, env, engine
-        self._metrics = metrics
-        self._contract = RouteContract(
-            observation=view_of(lanes.single_observation_space),
-            action=view_of(lanes.single_action_space),
-            num_lanes=lanes.num_envs,
-            horizon=route.horizon,
-            sharing=route.instances,
-        )
+        self._route, self._record, self._policy = route, record, policy
+        self._lanes, self._env, self._engine = lanes, env, engine
+        self._contract, self._guard, self._gates, self._out = contract, guard, gates, out
+        self._metrics = tuple(dict.fromkeys(route.metrics + info_metrics(gates)))
         self._first: Any = None
         self._plan = engine.configure(_ROUTE, self._build, self._contract)
-        self._store: RunStore | None = None
-        self._git = GitState(policy.file.parent if policy.file is not None else Path.cwd())
-        self._started = _now()
+        self._rows: list[EpisodeResult] = []
+        self._opened: RunStore | None = None
+        self._chunk_length: int | None = None
 
     def _build(self) -> Any:
         built = self._policy.build(self._contract.action)
@@ -160,194 +175,100 @@ class _Run:
             self._first = built
         return built
 
-    def play(
-        self, *, gates: Any, out: Path, watcher: Watcher, stopper: Stopper, source: dict[str, Any]
-    ) -> Evaluation:
-        route, env = self._route, self._env
-        rule = route.success_rule
-        rows: list[EpisodeResult] = []
+    def play(self, watcher: Watcher, stopper: Stopper) -> Evaluation:
+        """Play every episode; whatever happens, the record does not stay at `running`."""
+        rollout = self._rollout(watcher)
+
+        def stop() -> None:
+            rollout.should_stop = True
+
+        stopper.watch(stop)
+        try:
+            return self._finish(rollout, *self._play_all(rollout, watcher))
+        except BaseException as error:
+            if self._opened is not None:
+                status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+                with contextlib.suppress(OSError):  # of a disk that is full, the first error says more
+                    self._write_record(status)
+            raise
+        finally:
+            if self._opened is not None:
+                self._opened.close()
+
+    def _rollout(self, watcher: Watcher) -> Rollout:
+        route = self._route
 
         def open_store() -> None:
-            self._store = RunStore(out, env=route.env.id, policy=self._policy.label)
-            self._store.write("run.json", self._record("running", source))
+            self._store()
 
-        rollout = Rollout(
+        return Rollout(
             self._lanes,
             self._engine,
             _ROUTE,
             contract=self._contract,
             plan=self._plan,
             episodes=plan_episodes(route.episode_seeds),
-            reader=InfoReader(rule, self._metrics),
-            limits=self._limits(),
+            reader=InfoReader(route.success_rule, self._metrics),
+            limits=Limits(steps=self._guard, seconds=route.env.max_episode_seconds),
             clock=time.perf_counter,
-            is_seeded=env.is_seeded,
+            is_seeded=self._env.is_seeded,
             on_answer=open_store,
-            on_tick=lambda tally: watcher.tick(tally, len(rows)),
+            on_tick=lambda tally: watcher.tick(tally, len(self._rows)),
         )
 
-        def stop() -> None:
-            rollout.should_stop = True
+    def _store(self) -> RunStore:
+        """Return the run's folder; the first time it is asked for, it is made."""
+        if self._opened is None:
+            self._record.open(self._plan, self._first)
+            self._opened = RunStore(self._out, env=self._route.env.id, policy=self._policy.label)
+            self._write_record("running")
+        return self._opened
 
-        stopper.watch(stop)
-        watcher.begin(route.episodes)
-        began = time.perf_counter()
+    def _write_record(self, status: str) -> None:
+        record = self._record.make(status, self._engine.advisories, self._chunk_length)
+        self._store().write("run.json", record)
+
+    def _play_all(self, rollout: Rollout, watcher: Watcher) -> tuple[str, float]:
+        """Play what is planned, write each row, close the policy; return the status and the loop's seconds."""
         status = "finished"
+        watcher.begin(self._route.episodes)
+        began = time.perf_counter()
         try:
             for results in rollout.run():
-                if self._store is None:
-                    open_store()
-                assert self._store is not None
-                self._store.append(*results)
-                rows.extend(results)
+                self._store().append(*results)
+                self._rows.extend(results)
         except KeyboardInterrupt:
             status = "interrupted"
-        except HarnessError:
-            if self._store is not None:
-                self._store.write("run.json", self._record("failed", source))
-                self._store.close()
-            raise
         finally:
             watcher.end()
         seconds = time.perf_counter() - began
-        if rollout.should_stop and len(rows) < route.episodes:
+        self._chunk_length = self._engine.chunk_length(_ROUTE)
+        # Before the last record is made, so that it can say what `close` of the policy raised.
+        self._engine.release(_ROUTE)
+        if rollout.should_stop and len(self._rows) < self._route.episodes:
             status = "interrupted"
-        rows.sort(key=lambda row: row.index)
-        summary = summarise(rows, planned=route.episodes, rule=rule.describe(), metrics=self._metrics)
-        note_results(
-            self._engine.advisories, summary, env, self._contract, guard=self._guard(), casts=rollout.casts
-        )
-        if self._store is None:
-            open_store()
-        assert self._store is not None
+        return status, seconds
+
+    def _finish(self, rollout: Rollout, status: str, seconds: float) -> Evaluation:
+        route, env, engine = self._route, self._env, self._engine
+        rows = sorted(self._rows, key=lambda row: row.index)
+        rule = route.success_rule.describe()
+        summary = summarise(rows, planned=route.episodes, rule=rule, metrics=self._metrics)
+        note_results(engine.advisories, summary, env, self._contract, guard=self._guard, casts=rollout.casts)
+        store = self._store()
         evaluation = Evaluation(
-            folder=self._store.path,
+            folder=store.path,
             status=status,
             rows=rows,
             summary=summary,
-            verdicts=[judge(gate, summary) for gate in gates],
-            advisories=tuple(self._engine.advisories),
+            verdicts=[judge(gate, summary) for gate in self._gates],
+            advisories=tuple(engine.advisories),
             tally=rollout.tally,
             seconds=seconds,
             in_flight=rollout.in_flight,
             seeded=env.is_seeded,
             instances=self._plan.sharing,
         )
-        self._store.write("run.json", self._record(status, source))
-        self._store.write("summary.json", summary_record(evaluation))
-        self._store.close()
+        self._write_record(status)
+        store.write("summary.json", summary_record(evaluation))
         return evaluation
-
-    def _guard(self) -> int | None:
-        """Return the steps after which we end an episode, None if the environment has a limit."""
-        if self._env.max_episode_steps is not None:
-            return None
-        return self._route.env.max_episode_steps or GUARD_STEPS
-
-    def _limits(self) -> Limits:
-        return Limits(steps=self._guard(), seconds=self._route.env.max_episode_seconds)
-
-    def _record(self, status: str, source: dict[str, Any]) -> dict[str, Any]:
-        route, policy, plan = self._route, self._policy, self._plan
-        is_over = status != "running"
-        if is_over:
-            self._git_state = self._git.read()
-        return {
-            "schema": RUN_SCHEMA,
-            "status": status,
-            "started_at": self._started,
-            "finished_at": _now() if is_over else None,
-            **source,
-            "route": msgspec.to_builtins(route),
-            "seeds": list(route.episode_seeds),
-            "seeded": self._env.is_seeded,
-            "env": _env_record(self._env, self._lanes, self._contract),
-            "policy": _policy_record(policy, plan, self._first, route)
-            | {"chunk_length": self._engine.chunk_length(_ROUTE)},
-            "success_rule": route.success_rule.describe(),
-            "limits": {
-                "steps": self._env.max_episode_steps or self._guard(),
-                "seconds": route.env.max_episode_seconds,
-            },
-            "advisories": [_advisory_record(advisory) for advisory in self._engine.advisories],
-            "plan_text": None,
-            "probe": None,
-            "versions": versions((self._first.__class__.__module__, _env_module(self._lanes))),
-            "host": host(),
-            "git": self._git_state if is_over else None,
-        }
-
-
-def _env_record(env: EnvInfo, lanes: Lanes, contract: RouteContract) -> dict[str, Any]:
-    return {
-        "id": env.id,
-        "layers": list(env.layers),
-        "lanes": lanes.num_envs,
-        "autoreset": env.autoreset,
-        "max_episode_steps": env.max_episode_steps,
-        "observation_space": contract.observation.label,
-        "action_space": contract.action.label,
-    }
-
-
-def _policy_record(policy: PolicySource, plan: RoutePlan, first: Any, route: Route) -> dict[str, Any]:
-    return {
-        "label": policy.label,
-        "file": file_record(policy.file) if policy.file is not None else None,
-        "weights": weight_files(route.policy.params, first),
-        "corner": plan.corner,
-        "corners": list(plan.corners),
-        "horizon": plan.horizon,
-        "instances": plan.sharing,
-    }
-
-
-def _env_module(lanes: Lanes) -> str:
-    envs = getattr(lanes, "envs", None)
-    return type(envs[0].unwrapped).__module__ if envs else ""
-
-
-def _advisory_record(advisory: Advisory) -> dict[str, Any]:
-    return {
-        "code": advisory.code,
-        "severity": advisory.severity,
-        "message": advisory.message,
-        "count": advisory.count,
-    }
-
-
-def summary_record(evaluation: Evaluation) -> dict[str, Any]:
-    """Return what `summary.json` and `--json` say of a run."""
-    summary, tally = evaluation.summary, evaluation.tally
-    returns = summary.returns
-    return {
-        "schema": "rlmesh.summary.v1",
-        "run": str(evaluation.folder),
-        "status": evaluation.status,
-        "seeded": evaluation.seeded,
-        "instances": evaluation.instances,
-        "success_rate": summary.success.rate,
-        "mean_return": returns.mean if returns is not None else None,
-        **msgspec.to_builtins(summary),
-        "in_flight": evaluation.in_flight,
-        "gates": msgspec.to_builtins(evaluation.verdicts),
-        "advisories": [_advisory_record(advisory) for advisory in evaluation.advisories],
-        "time": {
-            "total": evaluation.seconds,
-            "env_step": tally.step_seconds,
-            "env_reset": tally.reset_seconds,
-            "policy": tally.policy_seconds,
-            "harness": max(
-                0.0, evaluation.seconds - tally.step_seconds - tally.reset_seconds - tally.policy_seconds
-            ),
-        },
-        "steps": tally.steps,
-        "vector_steps": tally.vector_steps,
-        "calls": tally.calls,
-        "call_rows": tally.rows,
-        "steps_per_second": tally.steps / evaluation.seconds if evaluation.seconds > 0 else None,
-    }
-
-
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

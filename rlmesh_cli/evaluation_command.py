@@ -12,14 +12,17 @@ import msgspec
 
 from rlmesh_adapters.errors import HarnessError
 
-from .evaluate import Evaluation, evaluate, summary_record
+from .documents import printable
+from .evaluate import evaluate
+from .evaluation import Evaluation, summary_record
 from .exits import Exit
 from .flags import read_flags
 from .progress import make_watcher
+from .provenance import file_record
 from .records import strict_json
 from .route import read_route
 from .signals import StopOnSignal
-from .streams import user_output_to_stderr
+from .streams import drop_output, user_output_to_stderr
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,25 +62,22 @@ def run(request: Request) -> Exit:
     try:
         # A policy file may change the folder; what the user typed is meant from here.
         out = request.out.absolute()
-        source: dict[str, Any] = {
-            "argv": sys.argv[1:],
-            "route_file": str(request.route.absolute()) if request.route is not None else None,
-        }
         with user_output_to_stderr(), StopOnSignal() as stopper:
             route = read_route(request.route, read_flags(request))
+            source = _source(request.route)
             watcher = make_watcher(is_silent=request.as_json or request.quiet)
             evaluation = evaluate(route, out=out, watcher=watcher, stopper=stopper, source=source)
         code = exit_code(evaluation, strict=request.strict)
         _show(evaluation, code, request)
     except HarnessError as error:
-        _say(f"rlmesh: {error}")
+        _say(f"rlmesh: {printable(str(error))}")
         return Exit.USAGE
     except KeyboardInterrupt:
         _say("rlmesh: interrupted before the first episode; nothing was written")
         return Exit.INTERRUPTED
     except BrokenPipeError:
         raise
-    except Exception:
+    except (Exception, SystemExit):  # user code that leaves must not end us without a result
         _say(traceback.format_exc())
         _say("rlmesh: this is a bug of rlmesh, please report it with the lines above")
         return Exit.BUG
@@ -99,7 +99,37 @@ def exit_code(evaluation: Evaluation, *, strict: bool) -> Exit:
     return Exit.ERRORED if evaluation.summary.errors and not is_allowed else Exit.DONE
 
 
+def _source(route_file: Path | None) -> dict[str, Any]:
+    """Return where the route came from, for the record."""
+    return {
+        "argv": sys.argv[1:],
+        "route_file": str(route_file.absolute()) if route_file is not None else None,
+        "route_file_sha256": file_record(route_file)["sha256"] if route_file is not None else None,
+    }
+
+
 def _show(evaluation: Evaluation, code: Exit, request: Request) -> None:
+    """Write the result to standard output.
+
+    Raises BrokenPipeError if nobody reads it any more, HarnessError if it cannot be written otherwise.
+    """
+    if sys.stdout is None:  # closed by whoever started us
+        return
+    try:
+        _write(evaluation, code, request)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        drop_output()
+        raise HarnessError(
+            f"standard output cannot be written to: {error.strerror}",
+            where="standard output",
+            mend=f"the run itself is complete, in {evaluation.folder}",
+        ) from error
+
+
+def _write(evaluation: Evaluation, code: Exit, request: Request) -> None:
     if request.as_json:
         record = {**summary_record(evaluation), "exit_code": int(code)}
         sys.stdout.write(strict_json(record).decode() + "\n")
@@ -110,4 +140,5 @@ def _show(evaluation: Evaluation, code: Exit, request: Request) -> None:
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(text.rstrip("\n") + "\n")
+    if sys.stderr is not None:
+        sys.stderr.write(text.rstrip("\n") + "\n")

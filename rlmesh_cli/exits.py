@@ -15,3 +15,7 @@ class Exit(IntEnum):
     ERRORED = 4  #: finished, some episodes errored
     BUG = 70  #: a fault of ours
     INTERRUPTED = 130
+
+
+#: What a shell says of a tool whose reader went away: 128 + SIGPIPE. Nothing is left to be told then.
+BROKEN_PIPE = 141

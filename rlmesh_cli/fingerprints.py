@@ -20,6 +20,10 @@ _DIGITS = 16
 _BLOCK_BYTES = 4_000_000
 # So many steps of one lane are picked out of the open stretch faster than the stretch is folded.
 _FEW = 48
+# From so many lanes on, work that is done once for all of them pays.
+_MANY = 32
+# Containers inside one another that are looked into.
+_DEEPEST = 64
 
 
 def start_hash(observation: Any, info: Mapping[str, Any]) -> str:
@@ -28,32 +32,70 @@ def start_hash(observation: Any, info: Mapping[str, Any]) -> str:
     Values that have no canonical bytes (objects of other types) count by their type only.
     """
     parts: list[bytes] = []
-    _collect(parts, observation)
+    _collect(parts, observation, ())
     if info:
-        _collect(parts, info)
+        _collect(parts, info, ())
     return hashlib.sha256(b"".join(parts)).hexdigest()[:_DIGITS]
 
 
-def _collect(parts: list[bytes], value: Any) -> None:
-    if isinstance(value, (np.ndarray, np.generic)):
-        if value.dtype.kind == "O":
-            _collect(parts, value.tolist())
-            return
+def _collect(parts: list[bytes], value: Any, within: tuple[int, ...]) -> None:
+    """Append bytes that no other value has: each begins with its kind, and says or shows where it ends.
+
+    within: ids of the containers around the value.
+    """
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         parts.append(_header(value.dtype, value.shape))
         parts.append(value.tobytes())
-    elif isinstance(value, Mapping):
-        parts.append(b"{")
-        for key in sorted(value, key=str):
-            parts.append(str(key).encode())
-            _collect(parts, value[key])
-    elif isinstance(value, (list, tuple)):
-        parts.append(b"[")
-        for part in value:
-            _collect(parts, part)
-    elif isinstance(value, (str, int, float, bool, type(None))):
-        parts.append(repr(value).encode())
+    elif isinstance(value, str):
+        text = value.encode("utf-8", "surrogatepass")
+        parts.append(b"s%d:%b" % (len(text), text))
+    elif isinstance(value, (dict, list, tuple, np.ndarray, Mapping)):
+        if id(value) in within or len(within) >= _DEEPEST:
+            parts.append(b"^")
+        else:
+            _collect_inside(parts, value, (*within, id(value)))
+    elif isinstance(value, np.generic) and value.dtype.kind in "biuf":
+        # Environments that merge infos turn plain numbers into those of numpy.
+        parts.append(_scalar_bytes(value.item()))
+    elif isinstance(value, np.generic) and not value.dtype.hasobject:
+        parts.append(_header(value.dtype, ()))
+        parts.append(value.tobytes())
     else:
-        parts.append(type(value).__name__.encode())
+        parts.append(_scalar_bytes(value))
+
+
+def _collect_inside(parts: list[bytes], value: Any, within: tuple[int, ...]) -> None:
+    if isinstance(value, (list, tuple, np.ndarray)):
+        parts.append(b"[")
+        for part in value.tolist() if isinstance(value, np.ndarray) else value:
+            _collect(parts, part, within)
+        parts.append(b"]")
+        return
+    parts.append(b"{")
+    try:
+        keys = sorted(value)
+    except TypeError:  # keys of several types
+        keys = sorted(value, key=_key_order)
+    for key in keys:
+        _collect(parts, key, within)
+        _collect(parts, value[key], within)
+    parts.append(b"}")
+
+
+def _key_order(key: Any) -> tuple[str, str]:
+    return str(key), type(key).__name__
+
+
+def _scalar_bytes(value: Any) -> bytes:
+    if isinstance(value, bytes):
+        return b"b%d:%b" % (len(value), value)
+    if value is None or isinstance(value, bool):
+        return f"{value};".encode()
+    if isinstance(value, int):
+        return f"i{int(value):x};".encode()
+    if isinstance(value, float):
+        return f"f{float(value).hex()};".encode()
+    return f"o{type(value).__name__};".encode()
 
 
 @lru_cache(maxsize=256)
@@ -138,6 +180,11 @@ class TraceBook:
         if self._earlier:
             self._earlier.pop(lane, None)
 
+    def expect(self, endings: int) -> None:
+        """Get ready for so many episodes that end at once: one folding serves them all."""
+        if endings >= _MANY:
+            self._fold()
+
     def end(self, lane: int, *, drop_last: bool = False) -> tuple[int, float, str]:
         """Return (length, return, trace hash) of a lane's episode.
 
@@ -198,10 +245,24 @@ class TraceBook:
             if self._begun[lane] > self._folded:
                 # What the lane was paid in its last episode; adding zeros first changes no sum.
                 rewards[: self._begun[lane] - self._folded, row] = 0.0
-        totals = np.add.accumulate(np.concatenate((self._totals[lanes][None], rewards)), axis=0)
-        self._totals_before[lanes], self._totals[lanes] = totals[-2], totals[-1]
+        # A sum that no float can hold is infinite, as in a plain loop.
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._add_up(rewards, lanes)
         self._folded += taken
         self._stretch = Stretch(len(self._actions))
+
+    def _add_up(self, rewards: npt.NDArray[np.float64], lanes: Any) -> None:
+        """Add (T, R) rewards to the lanes' returns, one step after the other."""
+        if rewards.shape[1] < _MANY:
+            totals = np.add.accumulate(np.concatenate((self._totals[lanes][None], rewards)), axis=0)
+            self._totals_before[lanes], self._totals[lanes] = totals[-2], totals[-1]
+            return
+        # Down a column of many lanes every number is in another line of the cache; along the rows none is.
+        total = self._totals[lanes].copy()
+        for paid in rewards[:-1]:
+            total += paid
+        self._totals_before[lanes] = total
+        self._totals[lanes] = total + rewards[-1]
 
     def _set_aside(self) -> None:
         """Keep what the block holds of the running episodes as bytes, and empty it."""
@@ -222,7 +283,10 @@ def _smallest(view: SpaceView) -> np.dtype[Any]:
     dtype = np.dtype(view.dtype)
     if dtype.kind not in "iu" or view.low is None or view.high is None or view.size == 0:
         return dtype
-    return np.result_type(np.min_scalar_type(int(view.low.min())), np.min_scalar_type(int(view.high.max())))
+    low, high = (np.min_scalar_type(int(bound)) for bound in (view.low.min(), view.high.max()))
+    smallest = np.result_type(low, high)
+    # Of int64 and uint64 numpy makes float64, which does not hold them.
+    return smallest if smallest.kind in "iu" and smallest.itemsize < dtype.itemsize else dtype
 
 
 def _shrinker(given: np.dtype[Any], kept: np.dtype[Any]) -> Callable[[bytes], bytes] | None:

@@ -7,11 +7,14 @@ from typing import Any, Protocol
 
 from rlmesh_adapters.errors import RouteError
 
-from .documents import KeyPath
-from .route import Flags
+from .documents import KeyPath, shortened
+from .schema import Flags
 
 _RETURN_RULE = re.compile(r"\s*return\s*>=\s*(\S+)\s*")
-_RANGE = re.compile(r"(\d+)\.\.(\d+)")
+_KEY_RULE = re.compile(r"\s*([^<>=:\s](?:[^<>=]*?[^<>=:\s])?)\s*(?::\s*(\w+)\s*)?")
+# Nobody means a seed of more digits, and Python refuses to read very many.
+_SEED = re.compile(r"[0-9]{1,100}")
+_RANGE = re.compile(r"([0-9]{1,100})\.\.([0-9]{1,100})")
 _MOST_SEEDS = 10_000_000
 
 
@@ -89,14 +92,16 @@ def read_flags(typed: RouteFlags) -> Flags:
 def _pair(text: str, flag: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
-        raise RouteError(f"`{text}` is not NAME=VALUE", where=flag, mend=f"write {flag} {name or 'name'}=value")
-    return name.strip(), _scalar(value)
+        raise RouteError(
+            f"`{shortened(text)}` is not NAME=VALUE", where=flag, mend=f"write {flag} {name or 'name'}=value"
+        )
+    return name.strip(), _scalar(value, f"{flag} {name.strip()}")
 
 
-def _scalar(text: str) -> Any:
+def _scalar(text: str, where: str) -> Any:
     from .yamls import parse_scalar  # noqa: PLC0415 - a run without such flags does not need YAML
 
-    return parse_scalar(text)
+    return parse_scalar(text, where)
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -107,20 +112,27 @@ def parse_seeds(text: str) -> list[int]:
         match = _RANGE.fullmatch(word)
         if match is not None and int(match[1]) <= int(match[2]) < int(match[1]) + _MOST_SEEDS:
             seeds.extend(range(int(match[1]), int(match[2]) + 1))
-        elif word.isdecimal():
+        elif _SEED.fullmatch(word):
             seeds.append(int(word))
         else:
             raise RouteError(
-                f"`{word}` is not a seed", where="--seeds", mend="write numbers from 0 on, such as 3,1,4 or 11..15"
+                f"`{shortened(word)}` is not a seed",
+                where="--seeds",
+                mend="write numbers from 0 on, such as 3,1,4 or 11..15",
             )
     return seeds
 
 
 def _success(text: str) -> dict[str, Any]:
-    match = _RETURN_RULE.fullmatch(text)
-    if match is not None:
-        return {"return_at_least": _scalar(match[1])}
-    key, colon, when = text.rpartition(":")
-    if not colon:
-        return {"key": text.strip()}
-    return {"key": key.strip(), "when": when.strip()}
+    """Read a rule such as `won`, `won:any` or `return >= 475`."""
+    bound = _RETURN_RULE.fullmatch(text)
+    if bound is not None:
+        return {"return_at_least": _scalar(bound[1], "--success")}
+    rule = _KEY_RULE.fullmatch(text)
+    if rule is None:
+        raise RouteError(
+            f"`{shortened(text)}` is not a success rule",
+            where="--success",
+            mend="write KEY, KEY:any or 'return >= X', such as is_success or 'return >= 475'",
+        )
+    return {"key": rule[1]} if rule[2] is None else {"key": rule[1], "when": rule[2]}

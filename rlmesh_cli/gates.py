@@ -11,7 +11,7 @@ import msgspec
 
 from rlmesh_adapters.errors import RouteError
 
-from .stats import Summary
+from .stats import Summary, exact
 
 _GATE = re.compile(r"\s*([A-Za-z_][\w./-]*)\s*(>=|<=|==|!=|>|<|=)\s*(\S+)\s*")
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
@@ -34,7 +34,7 @@ class Gate(msgspec.Struct, frozen=True):
     bound: float
 
     def __str__(self) -> str:
-        return f"{self.metric} {self.op} {self.bound:g}"
+        return f"{self.metric} {self.op} {exact(self.bound)}"
 
 
 class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,7 +78,7 @@ def info_metrics(gates: tuple[Gate, ...]) -> tuple[str, ...]:
 def judge(gate: Gate, summary: Summary) -> GateVerdict:
     """Hold a run's summary against one bar; a metric that was not measured misses it."""
     value = _measure(gate.metric, summary)
-    passed = value is not None and _COMPARE[gate.op](value, gate.bound)
+    passed = value is not None and not math.isnan(value) and _COMPARE[gate.op](value, gate.bound)
     return GateVerdict(gate=str(gate), metric=gate.metric, value=value, passed=passed)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import inspect
+import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -15,14 +17,18 @@ from typing import Any
 import msgspec
 
 from rlmesh_adapters.baselines import BASELINES
-from rlmesh_adapters.corners import CORNER_NAMES, corner_names
-from rlmesh_adapters.errors import LoadError, describe_error, nearest
+from rlmesh_adapters.corners import corner_names
+from rlmesh_adapters.errors import LoadError, describe_error, nearest, user_place
 from rlmesh_adapters.spaces import SpaceView
 
 from .guests import append_folder, as_guest, run_file
+from .sources import split_source
 
 #: Looked for in this order in a policy file that is named without an attribute.
 ENTRY_NAMES = ("make_policy", "Policy", "predict")
+
+_MODULE = "module-level `predict`"
+_MODULE_MEND = "define make_policy(**params) or a class Policy"
 
 
 class PolicySource(msgspec.Struct, frozen=True):
@@ -48,34 +54,29 @@ def load_policy(source: str, params: Mapping[str, Any]) -> PolicySource:
     """
     if source in BASELINES:
         return PolicySource(source, None, partial(_build_baseline, source, dict(params)))
-    target, colon, attribute = source.rpartition(":")
-    if not colon:
-        target, attribute = source, ""
+    target, attribute = split_source(source)
     if target.endswith(".py"):
         return _from_file(Path(target), attribute, dict(params))
     return _from_module(target, attribute, dict(params))
 
 
 def prepare_worker(source: str) -> None:
-    """Run a policy's file in a worker process, for the environments that it registers."""
-    target = source.rpartition(":")[0] if ".py:" in source else source
+    """Run a policy's file or module in a worker process, for the environments that it registers."""
+    target, _ = split_source(source)
     if target.endswith(".py"):
         run_file(Path(target).resolve())
+    elif target not in BASELINES:
+        _import(target)
 
 
 def _build_baseline(name: str, params: dict[str, Any], action: SpaceView) -> Any:
-    if params:
-        raise LoadError(
-            f"the built-in policy `{name}` takes no parameters, got {', '.join(params)}",
-            where="policy.params",
-            mend="drop --policy-arg",
-        )
+    _refuse_params(params, f"the built-in policy `{name}`", where="policy.params", mend="drop --policy-arg")
     return BASELINES[name](action)
 
 
 def _from_file(path: Path, attribute: str, params: dict[str, Any]) -> PolicySource:
-    if not path.is_file():
-        folder = path.parent if path.parent.is_dir() else Path()
+    if not os.path.isfile(path):
+        folder = path.parent if os.path.isdir(path.parent) else Path()
         near = nearest(path.name, [known.name for known in folder.glob("*.py")])
         mend = f"did you mean {' or '.join(near)}?" if near else "check the path"
         raise LoadError(f"no such policy file: {path}", where="policy", mend=mend)
@@ -83,16 +84,15 @@ def _from_file(path: Path, attribute: str, params: dict[str, Any]) -> PolicySour
     module = _run(path)
     entry = _find_entry(module, attribute, path.name)
     if entry is module:
-        return PolicySource(path.stem, path, _ModuleBuilder(path, module, params))
+        _refuse_params(params, _MODULE, where=path.name, mend=_MODULE_MEND)
+        return PolicySource(path.stem, path, _ModuleBuilder(path, module))
     label = path.stem if not attribute else f"{path.stem}-{attribute}"
     return PolicySource(label, path, _builder(entry, params, f"{path.name}:{_name_of(entry)}"))
 
 
 def _from_module(target: str, attribute: str, params: dict[str, Any]) -> PolicySource:
-    append_folder(Path.cwd())
     try:
-        with as_guest():
-            module = importlib.import_module(target)
+        module = _import(target)
     except ModuleNotFoundError as error:
         if error.name is not None and target.startswith(error.name):
             raise LoadError(
@@ -107,21 +107,35 @@ def _from_module(target: str, attribute: str, params: dict[str, Any]) -> PolicyS
     file = Path(module.__file__) if module.__file__ else None
     label = target.rsplit(".", 1)[-1]
     if entry is module:
+        _refuse_params(params, _MODULE, where=target, mend=_MODULE_MEND)
         return PolicySource(label, file, lambda action: module)
     return PolicySource(label, file, _builder(entry, params, f"{target}:{_name_of(entry)}"))
+
+
+def _import(name: str) -> ModuleType:
+    append_folder(Path.cwd())
+    with as_guest():
+        return importlib.import_module(name)
 
 
 def _run(path: Path, *, again: bool = False) -> ModuleType:
     try:
         return run_file(path, again=again)
     except SyntaxError as error:
-        raise LoadError(
-            f"syntax error: {error.msg}",
-            where=f"{error.filename}:{error.lineno}",
-            mend="correct the line: " + (error.text or "").strip(),
-        ) from error
+        raise _cannot_parse(path, error) from error
     except (Exception, SystemExit) as error:
         raise _cannot_load(str(path), error) from error
+
+
+def _cannot_parse(path: Path, error: SyntaxError) -> LoadError:
+    if error.filename is not None and os.path.isfile(error.filename):
+        where = f"{error.filename}:{error.lineno}"
+    else:  # the whole file is no text, or the file had other text parsed
+        own = _own_frame(error, str(path))
+        where = f"{path}:{own.lineno} in {own.name}" if own is not None else str(path)
+    line = (error.text or "").strip()
+    mend = f"correct the line: {line}" if line else "write it as Python source in UTF-8"
+    return LoadError(f"syntax error: {error.msg}", where=where, mend=mend)
 
 
 def _cannot_load(name: str, error: BaseException) -> LoadError:
@@ -132,12 +146,16 @@ def _cannot_load(name: str, error: BaseException) -> LoadError:
 
 
 def _place(error: BaseException, name: str) -> str:
-    """Return file and line of the last frame that is in the user's own file, else of the last frame at all."""
+    """Return file and line of the last frame in the file `name`, else of the last one that is the user's."""
+    own = _own_frame(error, name)
+    if own is not None:
+        return f"{own.filename}:{own.lineno} in {own.name}"
+    return user_place(error.__traceback__) or name
+
+
+def _own_frame(error: BaseException, name: str) -> traceback.FrameSummary | None:
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if frame.filename == name] or [
-        frame for frame in frames if "importlib" not in frame.filename
-    ]
-    return f"{own[-1].filename}:{own[-1].lineno} in {own[-1].name}" if own else name
+    return next((frame for frame in reversed(frames) if frame.filename == name), None)
 
 
 def _find_entry(module: ModuleType, attribute: str, where: str) -> Any:
@@ -179,7 +197,10 @@ def _found(module: ModuleType) -> str:
 
 
 def _looks_like_policy(value: object) -> bool:
-    return any(callable(getattr(value, name, None)) for name in CORNER_NAMES)
+    try:
+        return bool(corner_names(value))
+    except LoadError:  # an object whose attributes raise
+        return False
 
 
 def _name_of(entry: object) -> str:
@@ -189,13 +210,7 @@ def _name_of(entry: object) -> str:
 class _ModuleBuilder:
     """Gives the module itself as the policy; a second instance is the file, run anew."""
 
-    def __init__(self, path: Path, module: ModuleType, params: dict[str, Any]) -> None:
-        if params:
-            raise LoadError(
-                f"module-level `predict` takes no parameters, got {', '.join(params)}",
-                where=path.name,
-                mend="define make_policy(**params) or a class Policy",
-            )
+    def __init__(self, path: Path, module: ModuleType) -> None:
         self._path, self._module, self._count = path, module, 0
 
     def __call__(self, action: SpaceView) -> Any:
@@ -206,8 +221,11 @@ class _ModuleBuilder:
 def _builder(entry: Any, params: dict[str, Any], where: str) -> Callable[[SpaceView], Any]:
     """Return a function that builds the policy that `entry` is, or makes, or acts as."""
     if not callable(entry) or (_looks_like_policy(entry) and not inspect.isclass(entry)):
+        mend = "name its class, or drop --policy-arg"
+        _refuse_params(params, f"`{_name_of(entry)}`, an object that is there already,", where=where, mend=mend)
         return lambda action: entry
-    if inspect.isfunction(entry) and not params and _required(entry):
+    is_factory = _name_of(entry) == ENTRY_NAMES[0]
+    if inspect.isfunction(entry) and not is_factory and not params and _required(entry):
         # A function that wants an argument that nobody gives is not a factory: it acts.
         return lambda action: _FunctionPolicy(entry)
     _check_params(entry, params, where)
@@ -215,7 +233,8 @@ def _builder(entry: Any, params: dict[str, Any], where: str) -> Callable[[SpaceV
     def build(action: SpaceView) -> Any:
         try:
             with as_guest():
-                return entry(**params)
+                # Instances keep nothing in common, and the record says what was given.
+                return entry(**copy.deepcopy(params))
         except (Exception, SystemExit) as error:
             raise LoadError(
                 f"{_name_of(entry)} cannot be built: {describe_error(error)}",
@@ -247,6 +266,11 @@ def _parameters(entry: Any) -> list[inspect.Parameter]:
         return list(inspect.signature(entry).parameters.values())
     except (TypeError, ValueError):
         return []
+
+
+def _refuse_params(params: Mapping[str, Any], what: str, *, where: str, mend: str) -> None:
+    if params:
+        raise LoadError(f"{what} takes no parameters, got {', '.join(params)}", where=where, mend=mend)
 
 
 def _check_params(entry: Any, params: Mapping[str, Any], where: str) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 import msgspec
 
 from rlmesh_envs.infos import SUCCESS_KEYS, read_flag, read_number
+
+from .stats import exact
 
 
 class SuccessRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,7 +28,7 @@ class SuccessRule(msgspec.Struct, frozen=True, kw_only=True):
     def describe(self) -> str:
         """Return the rule in words, such as `is_success or success, last value`."""
         if self.return_at_least is not None:
-            return f"return >= {self.return_at_least:g}"
+            return f"return >= {exact(self.return_at_least)}"
         moment = "last value" if self.when == "final" else "any step"
         return f"{' or '.join(self.keys)}, {moment}"
 
@@ -55,7 +58,12 @@ class InfoReader:
                     break
         for name, root in self._roots:
             if name in info or root in info:
-                outcome.reported[name] = info
+                number = info.get(name)
+                # Most environments report plain floats; whatever else it is takes the longer way.
+                if number.__class__ is not float or not isfinite(number):
+                    number = read_number(info, name)
+                if number is not None:
+                    outcome.reported[name] = number
 
     def read_reset(self, info: Mapping[str, Any], outcome: Outcome) -> None:
         """Take over what a reset's info reports: only whether the goal holds already."""
@@ -69,7 +77,7 @@ class Outcome:
     """What one running episode has reported so far.
 
     final, any, at_reset: see EpisodeResult. source: the key of `final`.
-    reported: metric -> the last info that held it.
+    reported: metric -> the last number that was reported.
     """
 
     __slots__ = ("any", "at_reset", "final", "reported", "source")
@@ -79,7 +87,7 @@ class Outcome:
         self.any: bool | None = None
         self.at_reset: bool | None = None
         self.source: str | None = None
-        self.reported: dict[str, Mapping[str, Any]] = {}
+        self.reported: dict[str, float] = {}
 
     def judge(self, rule: SuccessRule, total: float) -> tuple[bool | None, str | None]:
         """Return (success, where it was read) of a finished episode with return `total`."""
@@ -88,9 +96,5 @@ class Outcome:
         return (self.final if rule.when == "final" else self.any), self.source
 
     def numbers(self, metrics: Sequence[str]) -> dict[str, float | None]:
-        """Return each metric's last reported value."""
-        if not metrics:
-            return {}
-        return {
-            name: read_number(self.reported[name], name) if name in self.reported else None for name in metrics
-        }
+        """Return each metric's last reported value, None if there was none."""
+        return {name: self.reported.get(name) for name in metrics}

@@ -13,36 +13,13 @@ from rlmesh_envs.steps import Info
 from .episodes import End, EpisodeError, EpisodeResult, Seconds
 from .fingerprints import start_hash
 from .outcomes import InfoReader, Outcome
-
-
-class Shares:
-    """Running sums over the whole run; an episode's part is the difference between its end and its start.
-
-    steps: vector steps. calls: policy calls in which every running lane was asked.
-    env, policy, predict: seconds a lane, each vector step's time divided by the lanes it served.
-    """
-
-    __slots__ = ("calls", "env", "policy", "predict", "steps")
-
-    def __init__(self) -> None:
-        self.steps = 0
-        self.calls = 0
-        self.env = 0.0
-        self.policy = 0.0
-        self.predict = 0.0
-
-    def add(self, steps: int, lanes: int, env: float, predict: float, policy: float) -> None:
-        """Add some vector steps and the seconds that `lanes` lanes spent in them together."""
-        self.steps += steps
-        self.env += env / lanes
-        self.predict += predict / lanes
-        self.policy += policy / lanes
+from .tallies import Shares
 
 
 class Play:
     """One episode on one lane.
 
-    context: what the policy may know of it. lane: where it runs.
+    context: what the policy may know of it. lane: where it runs. seed: as planned, taken or not.
     clock: seconds at which its reset began.
     begun_step, before: vector step, and the other shares, when its first observation was there.
     calls: policy calls in which only some lanes were asked. clipped: executed actions that were clipped.
@@ -60,12 +37,14 @@ class Play:
         "lane",
         "outcome",
         "reset_seconds",
+        "seed",
         "start_hash",
     )
 
-    def __init__(self, context: EpisodeContext, lane: int, clock: float) -> None:
+    def __init__(self, context: EpisodeContext, lane: int, seed: int, clock: float) -> None:
         self.context = context
         self.lane = lane
+        self.seed = seed
         self.begun_clock = clock
         self.begun_step = 0
         self.before = (0, 0.0, 0.0, 0.0)

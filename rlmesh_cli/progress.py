@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from .evaluate import Watcher
-from .rollout import Tally
+from .tallies import Tally
 
 #: Seconds between two lines where there is no terminal.
 _LINE_SECONDS = 10.0

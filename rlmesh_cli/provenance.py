@@ -6,7 +6,7 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,16 @@ class GitState:
         self._process: subprocess.Popen[str] | None = None
         with contextlib.suppress(OSError):
             self._process = subprocess.Popen(
-                ["git", "-C", str(folder), "status", "--porcelain=v2", "--branch", "--untracked-files=no"],
+                [
+                    "git",
+                    "--no-optional-locks",
+                    "-C",
+                    str(folder),
+                    "status",
+                    "--porcelain=v2",
+                    "--branch",
+                    "--untracked-files=no",
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -75,6 +84,13 @@ class GitState:
         changed = any(line and not line.startswith("#") for line in text.splitlines())
         return {"commit": heads.get("branch.oid"), "branch": heads.get("branch.head"), "dirty": changed}
 
+    def close(self) -> None:
+        """End git if its answer is not wanted any more; idempotent."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.communicate()
+
 
 def _heads(text: str) -> Iterator[tuple[str, str]]:
     for line in text.splitlines():
@@ -93,13 +109,24 @@ def file_record(path: Path) -> dict[str, Any]:
 
 
 def weight_files(params: Mapping[str, Any], policy: object) -> list[dict[str, Any]]:
-    """Return records of the files that a policy's parameters, or its attribute `weights`, name."""
-    named = getattr(policy, "weights", ())
-    candidates = [*params.values(), *([named] if isinstance(named, (str, Path)) else named or ())]
+    """Return records of the files that a policy's parameters, or its attribute `weights`, name.
+
+    `weights` is a path or a list of paths; anything else of that name, such as an array, names no file.
+    """
     found = []
-    for candidate in candidates:
+    for candidate in (*params.values(), *_named_weights(policy)):
         if isinstance(candidate, (str, Path)) and str(candidate):
             with contextlib.suppress(OSError, ValueError):
                 if Path(candidate).is_file():
                     found.append(file_record(Path(candidate).resolve()))
     return found
+
+
+def _named_weights(policy: object) -> Sequence[object]:
+    try:
+        named = getattr(policy, "weights", ())
+    except (Exception, SystemExit):  # a property of the user's may raise anything
+        return ()
+    if isinstance(named, (str, Path)):
+        return (named,)
+    return named if isinstance(named, (list, tuple)) else ()

@@ -23,6 +23,8 @@ def strict_json(value: Any) -> bytes:
     if paths:
         if not isinstance(plain, dict):
             raise ValueError(f"not finite: {', '.join(paths)}")
+        if "nonfinite" in plain:
+            raise ValueError(f"not finite: {', '.join(paths)}, and the key `nonfinite` is taken")
         plain = {**plain, "nonfinite": paths}
     return msgspec.json.encode(plain)
 
@@ -34,8 +36,8 @@ def to_plain(value: Any) -> tuple[Any, list[str]]:
 
 
 def _plain(value: Any, path: str, paths: list[str]) -> Any:
-    if isinstance(value, (str, bool, int, type(None))):
-        return value
+    if value is None or isinstance(value, (bool, int, str)):
+        return _text(value) if isinstance(value, str) else value
     if isinstance(value, (float, np.floating)):
         number = float(value)
         if math.isfinite(number):
@@ -43,7 +45,8 @@ def _plain(value: Any, path: str, paths: list[str]) -> Any:
         paths.append(path)
         return None
     if isinstance(value, np.generic):
-        return value.item()
+        item = value.item()
+        return repr(item) if isinstance(item, np.generic) else _plain(item, path, paths)
     if isinstance(value, np.ndarray):
         return _plain(value.tolist(), path, paths)
     if isinstance(value, Mapping):
@@ -52,17 +55,21 @@ def _plain(value: Any, path: str, paths: list[str]) -> Any:
         items = sorted(value, key=str) if isinstance(value, (set, frozenset)) else value
         return [_plain(part, f"{path}[{position}]", paths) for position, part in enumerate(items)]
     if isinstance(value, msgspec.Struct):
-        return _plain(msgspec.to_builtins(value, builtin_types=(float,)), path, paths)
-    if isinstance(value, Path):
-        return str(value)
-    return repr(value)
+        names = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
+        return _plain_mapping({name: getattr(value, field) for name, field in names}, path, paths)
+    return _text(str(value) if isinstance(value, Path) else repr(value))
 
 
 def _plain_mapping(value: Mapping[Any, Any], path: str, paths: list[str]) -> dict[str, Any]:
     plain: dict[str, Any] = {}
     for key, part in value.items():
-        name = str(key.item()) if isinstance(key, np.generic) else str(key)
+        name = _text(str(key.item()) if isinstance(key, np.generic) else str(key))
         if name in plain:
             raise ValueError(f"two keys are written alike in JSON: {name!r}{f' in {path}' if path else ''}")
         plain[name] = _plain(part, f"{path}.{name}" if path else name, paths)
     return plain
+
+
+def _text(value: str) -> str:
+    """Return text that can be written: bytes of a file name that are no UTF-8 are shown as escapes."""
+    return value.encode("utf-8", "backslashreplace").decode()

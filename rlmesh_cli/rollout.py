@@ -11,11 +11,9 @@ from itertools import count as count_from
 from typing import Any, Protocol
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
-from rlmesh_adapters.batches import Batch, BatchLayout, put_rows, row_of, take_rows
-from rlmesh_adapters.chunks import ChunkReplay, with_chunk_axis
+from rlmesh_adapters.batches import Batch, BatchLayout, row_of, take_rows
+from rlmesh_adapters.chunks import ChunkReplay
 from rlmesh_adapters.context import EpisodeContext
 from rlmesh_adapters.contract import RouteContract, RoutePlan
 from rlmesh_adapters.engine import AdapterEngine
@@ -24,10 +22,13 @@ from rlmesh_adapters.predictions import NO_FAILURES, Prediction
 from rlmesh_adapters.roster import Roster
 from rlmesh_envs.steps import LaneResets, LaneSteps
 
+from .asking import Asking
 from .episodes import Episode, EpisodeResult
 from .fingerprints import TraceBook
 from .outcomes import InfoReader
-from .plays import Ending, Play, Shares, finish
+from .plays import Ending, Play, finish
+from .seats import Seats
+from .tallies import Shares, Tally
 
 
 class Lanes(Protocol):
@@ -54,33 +55,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float | None = None
 
 
-class Tally(msgspec.Struct):
-    """Counts and seconds of a whole run.
-
-    steps: lane-steps. vector_steps: steps of all running lanes together. calls: policy calls; rows: their rows.
-    """
-
-    steps: int = 0
-    vector_steps: int = 0
-    calls: int = 0
-    rows: int = 0
-    step_seconds: float = 0.0
-    reset_seconds: float = 0.0
-    predict_seconds: float = 0.0
-    policy_seconds: float = 0.0
-
-    def add_calls(self, calls: int, rows: int) -> None:
-        """Add policy calls and the rows they were asked for."""
-        self.calls += calls
-        self.rows += rows
-
-    def add(self, lanes: int, taken: int, predicting: float, stepping: float, thinking: float) -> None:
-        """Add `taken` vector steps of `lanes` lanes and their seconds."""
-        self.policy_seconds += thinking
-        self.steps += lanes * taken
-        self.vector_steps += taken
-        self.predict_seconds += predicting
-        self.step_seconds += stepping
+# Vector steps for which a lane of an environment that resets itself may keep us waiting.
+_PATIENCE_STEPS = 100_000
 
 
 class Rollout:
@@ -117,21 +93,22 @@ class Rollout:
         self._lanes, self._engine, self._route = lanes, engine, route
         self._reader, self._limits, self._clock = reader, limits, clock
         self._is_seeded = is_seeded
-        self._on_answer, self._on_tick = on_answer, on_tick
-        self._predict = engine.route(route).predict
-        self._wants_step = plan.wants_context
-        self._plan = plan
-        self._thinking = 0.0
-        self._layout = BatchLayout(contract.observation)
+        self._on_tick = on_tick
         self._trace = TraceBook(lanes.num_envs, contract.action)
-        self._replay = ChunkReplay(lanes.num_envs, plan.horizon)
         self._shares = Shares()
         self._queues = _queues(episodes, lanes.num_envs, is_seeded=is_seeded)
-        self._plays: dict[int, Play] = {}
+        self._seats = Seats(BatchLayout(contract.observation))
+        self._plays = self._seats.plays
         self._waiting: dict[int, Play] = {}
-        self._roster = Roster((), ())
-        self._observations: Batch = self._layout.allocate(0)
-        self._has_answered = False
+        self._asking = Asking(
+            engine.route(route).predict,
+            ChunkReplay(lanes.num_envs, plan.horizon),
+            plan=plan,
+            plays=self._plays,
+            shares=self._shares,
+            tally=self.tally,
+            on_answer=on_answer,
+        )
         self._step_limit_at: float = float("inf")
         self._deadline = float("inf")
         self._tick_at = 0.0
@@ -153,6 +130,8 @@ class Rollout:
             if self.should_stop or not (self._plays or self._waiting):
                 return
             results = self._advance()
+            if self._waiting:
+                results += self._give_up()
 
     def _advance(self) -> list[EpisodeResult]:
         """Play on until an episode ends or another may start; return the results.
@@ -160,26 +139,29 @@ class Rollout:
         Between two such moments the company of lanes stays the same, so sums are kept in local names and
         added up once.
         """
-        roster, clock, predict = self._roster, self._clock, self._predict
+        roster, clock = self._seats.roster, self._clock
         count, lanes, episodes = roster.count, roster.lanes, roster.episodes
         step_lanes, stretch = self._lanes.step_lanes, self._trace.open(roster)
-        is_direct = self._is_direct(roster)
-        observations = self._observations
+        asking, predict = self._asking, self._asking.predict
+        is_direct = asking.is_direct(roster)
+        observations = self._seats.observations
         most = min(self._step_limit_at - self._shares.steps, self._trace.room)
+        if not asking.has_answered:
+            most = 1
         wake_at = min(self._deadline, self._tick_at)
-        predicting = stepping = self._thinking = thinking = 0.0
+        predicting = stepping = asking.seconds = thinking = 0.0
         failed: Mapping[int, Failure] = NO_FAILURES
         now = clock()
         for taken in count_from(1):
             if is_direct:
                 # Nothing is replayed: the only action of each call is executed at once.
-                if self._wants_step:
-                    self._set_steps(roster, taken - 1)
+                if asking.wants_step:
+                    asking.set_steps(roster, taken - 1)
                 prediction = predict(observations, episodes)
                 actions, clipped, failed = prediction.actions, prediction.clipped, prediction.failures
                 thinking += prediction.seconds
             else:
-                actions, clipped, failed = self._next_actions(roster, taken - 1)
+                actions, clipped, failed = asking.next_actions(roster, observations, taken - 1)
             asked = clock()
             predicting += asked - now
             if failed:
@@ -189,7 +171,7 @@ class Rollout:
             stepping += now - asked
             if count:
                 stretch.add(actions, steps.rewards)
-            observations = steps.observations
+            self._seats.observations = observations = steps.observations
             if clipped is not None:
                 self._count_clipped(roster, clipped)
             if steps.infos is not None:
@@ -198,93 +180,17 @@ class Rollout:
                 break
             if now >= wake_at:
                 break
-        self._observations = observations
         finished = taken - bool(failed)
         if is_direct:
             self._shares.calls += taken
             self.tally.add_calls(taken, taken * count)
-        thinking += self._thinking
+        thinking += asking.seconds
         self.tally.add(count, finished, predicting, stepping, thinking)
         self._shares.add(finished, max(count, 1), stepping, predicting, thinking)
         self._tick(now)
         if failed:
             return self._close_failed(roster, prediction if is_direct else None, failed)
         return self._settle(roster, steps, now=now)
-
-    def _is_direct(self, roster: Roster) -> bool:
-        """Tell whether every lane is asked at every step and nothing is queued for any."""
-        return (
-            not self._plan.is_chunked
-            and self._has_answered
-            and roster.count > 0
-            and self._replay.asking(roster) is None
-        )
-
-    def _next_actions(
-        self, roster: Roster, since: int
-    ) -> tuple[Batch, npt.NDArray[np.bool_] | None, Mapping[int, Failure]]:
-        """Return every running lane's next action (R, ...), which were clipped, and rows without an action.
-
-        since: vector steps since the shares were added up.
-        """
-        if not roster.count:
-            return None, None, NO_FAILURES
-        asking = self._replay.asking(roster)
-        if asking is None or asking:
-            prediction = self._ask(roster, asking, since)
-            failures = self._load(roster, asking, prediction)
-            if failures:
-                return None, None, failures
-        actions, clipped = self._replay.pop(roster)
-        return actions, clipped, NO_FAILURES
-
-    def _ask(self, roster: Roster, asking: Sequence[int] | None, since: int) -> Prediction:
-        """Ask the policy for the rows whose queue is empty; None is all of them."""
-        if asking is None:
-            batch, episodes = self._observations, roster.episodes
-            self._shares.calls += 1
-        else:
-            batch = take_rows(self._observations, asking)
-            episodes = tuple(roster.episodes[row] for row in asking)
-            for row in asking:
-                self._plays[roster.lanes[row]].calls += 1
-        if self._wants_step:
-            self._set_steps(roster, since)
-        prediction = self._predict(batch, episodes)
-        self._thinking += prediction.seconds
-        self.tally.add_calls(1, len(episodes))
-        if not self._has_answered:
-            self._has_answered = True
-            self._on_answer()
-        return prediction
-
-    def _set_steps(self, roster: Roster, since: int) -> None:
-        """Tell each episode's context the step that its policy is asked for."""
-        now = self._shares.steps + since
-        for lane, context in zip(roster.lanes, roster.episodes, strict=True):
-            context.step = now - self._plays[lane].begun_step
-
-    def _load(self, roster: Roster, asking: Sequence[int] | None, prediction: Prediction) -> Mapping[int, Failure]:
-        """Queue what a call gave; return the failures by row of the roster."""
-        rows = range(roster.count) if asking is None else asking
-        actions, clipped, failures = prediction.actions, prediction.clipped, prediction.failures
-        if not self._plan.is_chunked and actions is not None:
-            actions = with_chunk_axis(actions)
-            clipped = None if clipped is None else clipped[:, None]
-        if not failures:
-            self._replay.load(roster, asking, actions, prediction.lengths, clipped)
-            return NO_FAILURES
-        good = [place for place in range(len(rows)) if place not in failures]
-        if good:
-            lengths = prediction.lengths
-            self._replay.load(
-                roster,
-                [rows[place] for place in good],
-                take_rows(actions, good),
-                None if lengths is None else [lengths[place] for place in good],
-                None if clipped is None else clipped[good],
-            )
-        return {rows[place]: failure for place, failure in failures.items()}
 
     def _close_failed(
         self, roster: Roster, prediction: Prediction | None, failed: Mapping[int, Failure]
@@ -294,9 +200,9 @@ class Rollout:
         prediction: of a direct call, which is not queued yet.
         """
         if prediction is not None:
-            self._load(roster, None, prediction)
+            self._asking.queue(roster, None, prediction)
         # The policy may keep the batch it was given, so no first observation is written into it.
-        self._observations = take_rows(self._observations, range(roster.count))
+        self._seats.observations = take_rows(self._seats.observations, range(roster.count))
         endings = [Ending(row, failure=failure) for row, failure in failed.items()]
         return self._close(roster, endings, drop_last=False)
 
@@ -322,7 +228,7 @@ class Rollout:
         if self._shares.steps >= self._step_limit_at or now >= self._deadline:
             endings += self._capped(roster, {ending.row for ending in endings}, now)
         if steps.observations is None:
-            self._observations = self._layout.allocate(len(roster))
+            self._seats.observations = self._seats.empty(roster.count)
         results = self._close(roster, endings, drop_last=True) if endings else []
         if steps.started is not None:
             failed = self._join_or_fail(steps.started, self._waiting)
@@ -348,10 +254,11 @@ class Rollout:
         """
         results, contexts, freed = [], [], []
         now = self._clock()
+        self._trace.expect(len(endings))
         for ending in sorted(endings, key=_row) if len(endings) > 1 else endings:
             lane = roster.lanes[ending.row]
             play = self._plays.pop(lane)
-            self._replay.clear(lane)
+            self._asking.forget(lane)
             traced = self._trace.end(lane, drop_last=drop_last and ending.failure is not None)
             results.append(finish(play, traced, ending, self._reader, self._shares, now))
             contexts.append(play.context)
@@ -368,7 +275,7 @@ class Rollout:
             if not plays:
                 break
             began = self._clock()
-            resets = self._lanes.reset_lanes(list(plays), [play.context.seed for play in plays.values()])
+            resets = self._lanes.reset_lanes(list(plays), [play.seed for play in plays.values()])
             spent = self._clock() - began
             self.tally.reset_seconds += spent
             for play in plays.values():
@@ -376,17 +283,38 @@ class Rollout:
             if resets.casts:
                 self.casts = resets.casts
             failed = self._join_or_fail(resets, plays)
-            self._waiting.update(plays)
+            for lane, play in plays.items():
+                play.begun_step = self._shares.steps
+                self._waiting[lane] = play
             results += failed
             free = [result.lane for result in failed]
-        self._seat()
+        self._seats.settle()
+        self._set_limits()
+        return results
+
+    def _give_up(self) -> list[EpisodeResult]:
+        """Fail the episodes of lanes that a foreign vector environment does not bring to a new beginning."""
+        patience = self._limits.steps or _PATIENCE_STEPS
+        stuck = [lane for lane, play in self._waiting.items() if self._shares.steps - play.begun_step > patience]
+        results = []
+        for lane in stuck:
+            message = f"the vector environment began no new episode on lane {lane} within {patience:,} steps"
+            ending = Ending(-1, failure=Failure(phase="reset", message=message))
+            plays = [self._waiting.pop(lane)]
+            while self._queues[lane]:
+                plays.append(self._next_play(lane))
+            for play in plays:
+                self._trace.begin(lane)
+                play.begin(self._shares)
+                traced = self._trace.end(lane)
+                results.append(finish(play, traced, ending, self._reader, self._shares, self._clock()))
         return results
 
     def _next_play(self, lane: int) -> Play:
         episode = self._queues[lane].popleft()
         seed = episode.seed if self._is_seeded else None
         context = EpisodeContext(episode.id, episode.index, seed, rng_seed=episode.seed)
-        return Play(context, lane, self._clock())
+        return Play(context, lane, episode.seed, self._clock())
 
     def _join_or_fail(self, resets: LaneResets, plays: dict[int, Play]) -> list[EpisodeResult]:
         """Move plays that reached their first observation among the running ones; return those that failed."""
@@ -405,30 +333,6 @@ class Rollout:
             traced = self._trace.end(lane)
             results.append(finish(play, traced, ending, self._reader, self._shares, self._clock()))
         return results
-
-    def _seat(self) -> None:
-        """Make the roster of the running lanes and its batch of observations."""
-        plays, before = self._plays, self._roster.lanes
-        lanes = before if plays.keys() == set(before) else tuple(sorted(plays))
-        fresh = [row for row, lane in enumerate(lanes) if plays[lane].first is not None]
-        if lanes is not before:
-            self._reseat(lanes)
-        for row in fresh:
-            play = plays[lanes[row]]
-            self._layout.write(self._observations, row, play.first)
-            play.first = None
-        contexts = [plays[lane].context for lane in lanes]
-        self._roster = self._roster.playing(contexts) if lanes is before else Roster(lanes, contexts)
-        self._set_limits()
-
-    def _reseat(self, lanes: tuple[int, ...]) -> None:
-        """Move the observations of lanes that go on to their new rows."""
-        old = {lane: row for row, lane in enumerate(self._roster.lanes)}
-        kept = [row for row, lane in enumerate(lanes) if self._plays[lane].first is None]
-        seated = self._layout.allocate(len(lanes))
-        if kept:
-            put_rows(seated, kept, take_rows(self._observations, [old[lanes[row]] for row in kept]))
-        self._observations = seated
 
     def _set_limits(self) -> None:
         plays = self._plays.values()

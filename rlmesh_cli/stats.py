@@ -96,15 +96,42 @@ def spread(values: Sequence[float]) -> Spread | None:
     """Return mean, standard deviation, median and extremes; None for no values."""
     if not values:
         return None
-    mean = math.fsum(values) / len(values)
     return Spread(
         n=len(values),
-        mean=mean,
-        std=statistics.stdev(values) if len(values) > 1 else None,
+        mean=_mean(values),
+        std=_deviation(values) if len(values) > 1 else None,
         median=statistics.median(values),
         min=min(values),
         max=max(values),
     )
+
+
+# Sums of fewer than 2**64 numbers that are made smaller by it are finite.
+_SCALE = 2.0**-64
+
+
+def _mean(values: Sequence[float]) -> float:
+    try:
+        return math.fsum(values) / len(values)
+    except OverflowError:  # the sum has no float, but the mean has
+        return math.fsum(value * _SCALE for value in values) / len(values) / _SCALE
+    except ValueError:  # infinities of both signs
+        return math.nan
+
+
+def _deviation(values: Sequence[float]) -> float:
+    if not all(map(math.isfinite, values)):
+        return math.nan
+    try:
+        return statistics.stdev(values)
+    except OverflowError:
+        return math.inf
+
+
+def exact(number: float) -> str:
+    """Return the shortest text that is read as the same number; whole numbers without a point."""
+    is_whole = number.is_integer() and abs(number) < 1e16
+    return str(int(number)) if is_whole else repr(number)
 
 
 def _success(rows: Sequence[EpisodeResult], finished: Sequence[EpisodeResult], rule: str) -> SuccessCount:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import os
 import re
 import secrets
@@ -39,7 +40,11 @@ class RunStore:
 
     def append(self, *results: EpisodeResult) -> None:
         """Write a line for each episode, all in one system call."""
-        self._episodes.write(b"".join([self._encoder.encode(result) + b"\n" for result in results]))
+        self._episodes.write(b"".join([self._encode(result) + b"\n" for result in results]))
+
+    def _encode(self, result: EpisodeResult) -> bytes:
+        # Of what a row holds only the return can be infinite; strict_json flags it, and is slow.
+        return self._encoder.encode(result) if math.isfinite(result.return_) else strict_json(result)
 
     def write(self, name: str, record: dict[str, Any]) -> None:
         """Write a JSON file in one piece: it is there whole, or as it was before."""
@@ -87,5 +92,13 @@ def read_episodes(path: Path) -> list[EpisodeResult]:
     decoder = msgspec.json.Decoder(EpisodeResult)
     for line in (path / "episodes.jsonl").read_bytes().splitlines(keepends=True):
         if line.endswith(b"\n"):
-            rows.append(decoder.decode(line))
+            rows.append(decoder.decode(line) if b'"nonfinite"' not in line else _with_nan(line))
     return sorted(rows, key=lambda row: row.index)
+
+
+def _with_nan(line: bytes) -> EpisodeResult:
+    """Return a row whose return is flagged as not finite; the file does not say which infinity it was."""
+    plain = msgspec.json.decode(line)
+    if "return" in plain.get("nonfinite", ()):
+        plain["return"] = math.nan
+    return msgspec.convert(plain, EpisodeResult)

@@ -9,18 +9,27 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from rich import box
+from rich.box import Box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from .documents import printable
 from .episodes import EpisodeResult
-from .evaluate import Evaluation
+from .evaluation import Evaluation
 from .exits import Exit
 from .stats import Spread, Summary
 
 _FIRST, _WORST = 8, 4
+_BOX = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
+# Columns are three blanks apart, and one where there is little room.
+_GAP, _NARROW_GAP = 3, 1
+# An error is folded into at least this many columns of the terminal.
+_LEAST_TEXT = 10
+#: Columns of the episode table that can be spared on a narrow terminal, the first one first.
+_SPARE = ("length", "end", "success")
 
 
 def show_evaluation(
@@ -33,12 +42,20 @@ def show_evaluation(
     console = console or _console()
     if not quiet:
         _show_tables(console, evaluation, every=every)
-    for line in _last_lines(evaluation, code, strict=strict):
-        console.print(Text(line), soft_wrap=True)
+    for line in _last_lines(evaluation, strict=strict):
+        console.print(_text(line), soft_wrap=True)
+
+
+class _Console(Console):
+    """A console that leaves it to the command to end the process."""
+
+    def on_broken_pipe(self) -> None:
+        """Say that nobody reads any more; Rich itself would exit here."""
+        raise BrokenPipeError
 
 
 def _console() -> Console:
-    return Console(
+    return _Console(
         file=sys.stdout,
         markup=False,
         highlight=False,
@@ -51,7 +68,7 @@ def _console() -> Console:
 def _show_tables(console: Console, evaluation: Evaluation, *, every: bool) -> None:
     _print(console, "summary", _summary_table(evaluation))
     if evaluation.rows:
-        title, table = _episode_table(evaluation, every=every)
+        title, table = _episode_table(evaluation, every=every, width=console.width)
         _print(console, title, table)
     if evaluation.verdicts:
         _print(console, "gates", _gate_table(evaluation))
@@ -68,19 +85,26 @@ def _print(console: Console, title: str, table: Table) -> None:
 
 def _table(columns: Iterable[tuple[str, str]], *, header: bool = True) -> Table:
     """Return an empty table of (name, kind) columns: `left` and `right` keep their width, `text` may be folded."""
-    table = Table(box=box.SIMPLE_HEAD if header else None, show_header=header, show_edge=False, padding=(0, 1))
+    table = Table(box=_BOX if header else None, show_header=header, show_edge=False, padding=(0, 1))
     for name, kind in columns:
-        is_text = kind == "text"
         table.add_column(
-            name, justify="right" if kind == "right" else "left", overflow="fold", no_wrap=not is_text
+            Text(name),
+            justify="right" if kind == "right" else "left",
+            overflow="fold",
+            no_wrap=kind != "text",
         )
     return table
 
 
+def _text(value: str, style: str = "") -> Text:
+    """Return text of users as it is: no markup, no emoji, nothing that steers a terminal."""
+    return Text(printable(value), style=style)
+
+
 def _summary_table(evaluation: Evaluation) -> Table:
-    table = _table([("", "left"), ("", "text")], header=False)
+    table = _table([("", "text"), ("", "text")], header=False)
     for name, value in _summary_rows(evaluation.summary, evaluation):
-        table.add_row(Text(name), Text(value))
+        table.add_row(_text(name), _text(value))
     return table
 
 
@@ -139,47 +163,69 @@ def _spread_text(spread: Spread | None, *, measured: int | None = None) -> str:
 
 def number(value: float) -> str:
     """Return a number for the screen: whole numbers whole, others with up to four significant decimals."""
-    if value == int(value) and abs(value) < 1e15:
+    if value.is_integer() and abs(value) < 1e15:
         return f"{int(value)}"
     return f"{value:.2f}" if 0.1 <= abs(value) < 1e6 else f"{value:.4g}"
 
 
-def _episode_table(evaluation: Evaluation, *, every: bool) -> tuple[str, Table]:
+class _Column(NamedTuple):
+    """One column of the episode table; kind as in `_table`."""
+
+    name: str
+    kind: str
+    cells: list[str]
+
+    @property
+    def width(self) -> int:
+        widest = max(map(len, (self.name, *self.cells)))
+        return min(widest, _LEAST_TEXT) if self.kind == "text" else widest
+
+
+def _episode_table(evaluation: Evaluation, *, every: bool, width: int) -> tuple[str, Table]:
+    """Return title and table of the episodes; columns for which `width` is too narrow are named in the title."""
     rows = evaluation.rows
     chosen: Sequence[EpisodeResult] = rows
     title = f"episodes (all {len(rows)})"
     if not every and len(rows) > _FIRST + _WORST:
-        first = rows[:_FIRST]
-        rest = sorted(rows[_FIRST:], key=lambda row: (not row.is_error, row.return_))
+        first, others = rows[:_FIRST], rows[_FIRST:]
+        rest = sorted(others, key=lambda row: (not row.is_error, row.return_))
         chosen = [*first, *sorted(rest[:_WORST], key=lambda row: row.index)]
         title = f"episodes (first {_FIRST} and worst {_WORST} of the others; --all lists {len(rows)})"
-    right, left = "right", "left"
-    table = _table(
-        [
-            ("index", right),
-            ("seed", right),
-            ("length", right),
-            ("return", right),
-            ("end", left),
-            ("success", left),
-        ],
-    )
-    has_errors = any(row.is_error for row in chosen)
-    if has_errors:
-        table.add_column("error", overflow="fold")
-    for row in chosen:
-        cells = [
-            str(row.index),
-            "-" if row.seed is None else str(row.seed),
-            str(row.length),
-            number(row.return_),
-            row.end,
-            {True: "yes", False: "no", None: "n/a"}[row.success],
-        ]
-        if has_errors:
-            cells.append(_error_text(row))
-        table.add_row(*(Text(cell) for cell in cells))
+    columns = _episode_columns(chosen)
+    spared = []
+    for name in _SPARE:
+        if not _fits(columns, width, _GAP):
+            spared.append(name)
+            columns = [column for column in columns if column.name != name]
+    if spared:
+        title += f"; too narrow for {', '.join(spared)}"
+    table = _table((column.name, column.kind) for column in columns)
+    if not _fits(columns, width, _GAP):
+        table.padding = (0, 0, 0, 0)
+    if not _fits(columns, width, _NARROW_GAP):
+        for column in table.columns:
+            column.no_wrap = False
+    for cells in zip(*(column.cells for column in columns), strict=True):
+        table.add_row(*map(_text, cells))
     return title, table
+
+
+def _fits(columns: Sequence[_Column], width: int, gap: int) -> bool:
+    return sum(column.width + gap for column in columns) <= width + 1
+
+
+def _episode_columns(rows: Sequence[EpisodeResult]) -> list[_Column]:
+    columns = [
+        _Column("index", "right", [str(row.index) for row in rows]),
+        _Column("seed", "right", ["-" if row.seed is None else str(row.seed) for row in rows]),
+        _Column("length", "right", [str(row.length) for row in rows]),
+        _Column("return", "right", [number(row.return_) for row in rows]),
+        _Column("end", "left", [row.end for row in rows]),
+        _Column("success", "left", [{True: "yes", False: "no", None: "n/a"}[row.success] for row in rows]),
+    ]
+    if any(row.is_error for row in rows):
+        columns.append(_Column("error", "text", [_error_text(row) for row in rows]))
+    return columns
 
 
 def _error_text(row: EpisodeResult) -> str:
@@ -194,7 +240,7 @@ def _gate_table(evaluation: Evaluation) -> Table:
     table = _table([("gate", "text"), ("value", "right"), ("", "left")])
     for verdict in evaluation.verdicts:
         value = "not measured" if verdict.value is None else number(verdict.value)
-        table.add_row(Text(verdict.gate), Text(value), Text("passed" if verdict.passed else "MISSED"))
+        table.add_row(_text(verdict.gate), Text(value), Text("passed" if verdict.passed else "MISSED"))
     return table
 
 
@@ -202,7 +248,7 @@ def _advisory_table(evaluation: Evaluation) -> Table:
     table = _table([("", "left"), ("count", "right"), ("", "text")])
     for advisory in evaluation.advisories:
         style = "yellow" if advisory.severity == "caution" else ""
-        table.add_row(Text(advisory.severity, style=style), Text(str(advisory.count)), Text(advisory.message))
+        table.add_row(Text(advisory.severity, style=style), Text(str(advisory.count)), _text(advisory.message))
     return table
 
 
@@ -219,7 +265,7 @@ def time_line(evaluation: Evaluation) -> str:
     return f"time {total:.2f} s: {shares}; {tally.steps:,} steps, {tally.steps / total:,.0f} steps/s"
 
 
-def _last_lines(evaluation: Evaluation, code: Exit, *, strict: bool) -> list[str]:
+def _last_lines(evaluation: Evaluation, *, strict: bool) -> list[str]:
     lines = []
     for verdict in evaluation.verdicts:
         if not verdict.passed:

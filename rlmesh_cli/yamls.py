@@ -11,17 +11,20 @@ import yaml
 
 from rlmesh_adapters.errors import RouteError
 
-from .documents import Document, KeyPath, show_path
+from .documents import Document, KeyPath, shortened, show_path
 
 _MOST_BYTES = 1_000_000
 _MOST_VALUES = 20_000
+_DEEPEST = 100
+_MOST_DIGITS = 1_000
 
-_INT = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
+_INT = re.compile(r"[-+]?[0-9]+")
 # YAML 1.1 wants a dot and a signed exponent, so that it reads 1e-3 and 1.0e6 as text.
 _FLOAT = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _INFINITE = re.compile(r"[-+]?\.?(?:inf|Inf|INF)")
 _NAN = re.compile(r"\.?(?:nan|NaN|NAN)")
 _BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_COMMENT = re.compile(r"(?:^|\s)#")
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 
 
@@ -29,35 +32,32 @@ def read_document(path: Path) -> Document:
     """Read a YAML file.
 
     Raises RouteError, with its line, for what cannot be read: no such file, not UTF-8, over a megabyte, bad
-    syntax, a key that stands twice, an alias, or the word `None`.
+    syntax, a key that stands twice, an alias, a tag, or the word `None`.
     """
     try:
         size = path.stat().st_size
+        if size > _MOST_BYTES:
+            raise RouteError(
+                f"{path} has {size:,} bytes, a route at most {_MOST_BYTES:,}",
+                where="--route",
+                mend="name the route's YAML file",
+            )
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise RouteError(f"no such route file: {path}", where="--route", mend="check the path") from error
     except IsADirectoryError as error:
         raise RouteError(f"{path} is a folder", where="--route", mend="name a YAML file") from error
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # a path may hold a null byte, a file what is not UTF-8
         raise RouteError(
             f"{path} cannot be read: {error}", where="--route", mend="write it as UTF-8 text"
         ) from error
-    if size > _MOST_BYTES:
-        raise RouteError(f"{path} has {size:,} bytes, a route at most {_MOST_BYTES:,}", where="--route")
     return parse_document(text, path.name)
 
 
 def parse_document(text: str, name: str) -> Document:
     """Parse YAML text; see `read_document`."""
     try:
-        for event in yaml.parse(text, yaml.SafeLoader):
-            if isinstance(event, yaml.AliasEvent):
-                place: Any = event.start_mark
-                raise RouteError(
-                    f"alias `*{event.anchor}` is not supported",
-                    where=f"{name}:{place.line + 1}",
-                    mend="write the value out",
-                )
+        _refuse_unsupported(text, name)
         root = yaml.compose(text, yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark: Any = error.problem_mark or error.context_mark
@@ -65,19 +65,50 @@ def parse_document(text: str, name: str) -> Document:
         raise RouteError(
             f"not YAML: {error.problem}", where=f"{name}:{line}", mend="check indentation, colons and quotes"
         ) from error
-    except (yaml.YAMLError, RecursionError) as error:
-        raise RouteError(f"not YAML: {error}", where=name, mend="write plain text") from error
+    except yaml.YAMLError as error:
+        raise RouteError(f"not YAML: {str(error).splitlines()[0]}", where=name, mend="write plain text") from error
     reader = _Reader(name)
     value = {} if root is None else reader.read(root, ())
     return Document(name, value, reader.lines)
 
 
-def parse_scalar(text: str) -> Any:
+def _refuse_unsupported(text: str, name: str) -> None:
+    """Raise RouteError for aliases, tags and deep nesting, before anything is built of them."""
+    depth = 0
+    for event in yaml.parse(text, yaml.SafeLoader):
+        mark: Any = event.start_mark
+        place = f"{name}:{mark.line + 1}"
+        if isinstance(event, yaml.AliasEvent):
+            raise RouteError(f"alias `*{event.anchor}` is not supported", where=place, mend="write the value out")
+        if tag := getattr(event, "tag", None):
+            raise RouteError(
+                f"tag `{tag}` is not supported",
+                where=place,
+                mend="drop it; put the value in quotes if text is meant",
+            )
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            raise RouteError(
+                f"not YAML for a route: more than {_DEEPEST} levels inside one another",
+                where=place,
+                mend="check the brackets",
+            )
+
+
+def parse_scalar(text: str, where: str = "value") -> Any:
     """Read one value as it would be read in a route file, such as that of `--env-arg g=9.8`.
+
+    where: what the value was given for. A `#` begins no comment in it.
 
     Raises RouteError for text that is no YAML value.
     """
-    return parse_document(text, "value").value if text.strip() else text
+    plain = text.strip()
+    if not plain or (_COMMENT.search(plain) and plain[0] not in "'\"[{"):
+        return plain or text
+    try:
+        return parse_document(text, "value").value
+    except RouteError as error:
+        raise RouteError(f"`{shortened(text)}`: {error.cause}", where=where, mend=error.mend) from error
 
 
 class _Reader:
@@ -88,20 +119,26 @@ class _Reader:
     def read(self, node: yaml.Node, path: KeyPath) -> Any:
         self.lines.setdefault(path, node.start_mark.line + 1)
         if len(self.lines) > _MOST_VALUES:
-            raise RouteError(f"more than {_MOST_VALUES:,} values", where=self._name)
+            raise RouteError(
+                f"more than {_MOST_VALUES:,} values",
+                where=self._name,
+                mend="keep data in a file of its own, and name that",
+            )
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
             return [self.read(part, (*path, position)) for position, part in enumerate(node.value)]
         assert isinstance(node, yaml.ScalarNode)
-        return self._scalar(node)
+        return self._scalar(node, path)
 
     def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for key_node, value_node in node.value:
             line = key_node.start_mark.line + 1
             if not isinstance(key_node, yaml.ScalarNode):
-                raise RouteError("a key must be a word", where=f"{self._name}:{line}")
+                raise RouteError(
+                    "a key must be a word", where=f"{self._name}:{line}", mend="write it as `key: value`"
+                )
             key = str(key_node.value)
             here = (*path, key)
             if key in found:
@@ -114,7 +151,7 @@ class _Reader:
             found[key] = self.read(value_node, here)
         return found
 
-    def _scalar(self, node: yaml.ScalarNode) -> Any:
+    def _scalar(self, node: yaml.ScalarNode, path: KeyPath) -> Any:
         text = str(node.value)
         if node.style is not None:  # quoted or a block: meant as text
             return text
@@ -123,7 +160,7 @@ class _Reader:
         if text in _BOOLS:
             return _BOOLS[text]
         if _INT.fullmatch(text):
-            return int(text)
+            return self._whole(text, path)
         if _FLOAT.fullmatch(text):
             return float(text)
         if _INFINITE.fullmatch(text):
@@ -133,7 +170,19 @@ class _Reader:
         if text == "None":
             raise RouteError(
                 "`None` is not a YAML value",
-                where=f"{self._name}:{node.start_mark.line + 1}",
+                where=self._place(path),
                 mend="write null, or 'None' in quotes if the word is meant",
             )
         return text
+
+    def _whole(self, text: str, path: KeyPath) -> int:
+        if len(text) > _MOST_DIGITS:
+            raise RouteError(
+                f"a number of {len(text):,} digits, at most {_MOST_DIGITS:,} can be read",
+                where=self._place(path),
+                mend="write a smaller number, or put it in quotes if text is meant",
+            )
+        return int(text)
+
+    def _place(self, path: KeyPath) -> str:
+        return Document(self._name, None, self.lines).place(path)

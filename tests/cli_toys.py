@@ -19,7 +19,7 @@ from rlmesh_cli.episodes import EpisodeError, EpisodeResult, Seconds
 from rlmesh_cli.evaluate import Evaluation
 from rlmesh_cli.evaluation_command import Request, run
 from rlmesh_cli.gates import GateVerdict
-from rlmesh_cli.rollout import Tally
+from rlmesh_cli.tallies import Tally
 from rlmesh_cli.stats import summarise
 
 ROOT = Path(__file__).resolve().parent.parent

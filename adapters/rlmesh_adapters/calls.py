@@ -61,8 +61,8 @@ class PolicyCaller:
         rows = len(episodes)
         if rows != self._quick_rows:
             self._quick_rows, self._quick_shape = rows, (rows, *self._seam.view.shape)
-            self._keeps_spare = _is_worth_keeping(batch, rows)
-        spare = copy_batch(batch) if self._keeps_spare else batch
+            self._keeps_spare = isinstance(batch, np.ndarray) and _is_worth_keeping(batch, rows)
+        spare = batch.copy() if self._keeps_spare else batch
         started = self._clock()
         try:
             raw = self._quick_call(batch)

@@ -53,6 +53,8 @@ class ForeignLanes:
         self.is_seeded = self._mode is AutoresetMode.DISABLED and self._is_gymnasium
         self._filler = _filler(view_of(env.single_action_space), self.num_envs)
         self._everyone = tuple(range(self.num_envs))
+        # The sequence that was last found to be all lanes in order.
+        self._last_everyone: Sequence[int] = self._everyone
         self._has_looked = False
         self._forget()
 
@@ -95,7 +97,8 @@ class ForeignLanes:
             return self._firsts(lanes)
         # An episode that was given up before its end: it is reset alone where that is known to work, else it
         # goes on, and the lane starts when it has ended by itself.
-        given_up = [lane for lane in lanes if lane not in self._rolling]
+        ended = set(self._rolling)
+        given_up = [lane for lane in lanes if lane not in ended]
         if given_up and self._is_gymnasium:
             self._reset_alone(dict.fromkeys(given_up))
             started = given_up
@@ -103,9 +106,10 @@ class ForeignLanes:
             self._wanted.update(given_up)
             started = []
         if self._mode is AutoresetMode.NEXT_STEP:
-            self._wanted.update(lane for lane in lanes if lane in self._rolling)
+            self._wanted.update(ended.intersection(lanes))
         else:
-            started = [lane for lane in lanes if lane in self._rolling or lane in started]
+            ended.update(started)
+            started = [lane for lane in lanes if lane in ended]
         return self._firsts(started)
 
     def _reset_alone(self, seeds: dict[int, int | None]) -> None:
@@ -143,7 +147,9 @@ class ForeignLanes:
         if self._mode is AutoresetMode.DISABLED and self._rolling:
             # Lanes that nobody looks at any more; stepping one that has ended is not allowed.
             self._reset_alone(dict.fromkeys(self._rolling))
-        is_everyone = tuple(lanes) == self._everyone
+        is_everyone = lanes is self._last_everyone or tuple(lanes) == self._everyone
+        if is_everyone and isinstance(lanes, tuple):
+            self._last_everyone = lanes
         # A copy either way: the environment may write into its actions.
         if is_everyone:
             actions = copy_batch(actions)

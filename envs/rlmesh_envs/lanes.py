@@ -177,12 +177,22 @@ class LaneVectorEnv(VectorEnv[Any, Any, Any]):
                 seen.append(_MISSING)
                 rewards.append(0.0)
                 row += 1
-        if not failures and self._is_array and _are_plain(rewards):
-            batch = _stacked(seen)
-            if batch.dtype == self._dtype and batch.shape == self._batch_shape:
-                if self._together >= self._until:
-                    ended = self._with_late(ended)
-                return LaneSteps(batch, rewards, ended, infos, failures)
+        if not failures and self._is_array:
+            # Unlike storing into a row, stacking does not repeat a short value: one look at the whole is enough.
+            try:
+                total = sum(rewards)
+                batch = np.array(seen)
+                if (
+                    total.__class__ is float
+                    and isfinite(total)
+                    and batch.dtype == self._dtype
+                    and batch.shape == self._batch_shape
+                ):
+                    if self._together >= self._until:
+                        ended = self._with_late(ended)
+                    return LaneSteps(batch, rewards, ended, infos, failures)
+            except Exception:
+                pass
         return self._conclude(seen, rewards, infos, ended, failures)
 
     def _step_lone(self, action: Any) -> LaneSteps:
@@ -402,7 +412,6 @@ class LaneVectorEnv(VectorEnv[Any, Any, Any]):
 
 
 _MISSING = object()
-_RAGGED: npt.NDArray[Any] = np.empty(0, np.object_)
 
 
 def _shortcut(env: gym.Env[Any, Any]) -> tuple[Callable[[Any], Any], float]:
@@ -418,20 +427,3 @@ def _shortcut(env: gym.Env[Any, Any]) -> tuple[Callable[[Any], Any], float]:
             limit = min(limit, env._max_episode_steps)
         env = env.env  # type: ignore[attr-defined]
     return env.step, limit
-
-
-def _are_plain(rewards: Sequence[Any]) -> bool:
-    """Tell whether the rewards are finite Python floats, or at least add up to one."""
-    try:
-        total = sum(rewards)
-        return total.__class__ is float and isfinite(total)
-    except Exception:  # a reward of the user's own type may raise anything
-        return False
-
-
-def _stacked(seen: list[Any]) -> npt.NDArray[Any]:
-    # Unlike storing into a row, stacking does not repeat a short value, so the whole can be checked at once.
-    try:
-        return np.array(seen)
-    except Exception:  # ragged, or an array of the user's own type that raises
-        return _RAGGED

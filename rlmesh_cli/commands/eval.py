@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from rlmesh_cli.streams import quiet_without_reader
+
 _ROUTE = "Route"
 _RUN = "Run"
 _JUDGE = "Judgement"
@@ -122,32 +124,33 @@ def eval_command(
     """
     from rlmesh_cli.evaluation_command import Request, run  # noqa: PLC0415 - gymnasium and numpy start with it
 
-    code = run(
-        Request(
-            policy=policy,
-            route=route,
-            env=env,
-            env_args=tuple(env_arg or ()),
-            policy_args=tuple(policy_arg or ()),
-            episodes=episodes,
-            num_envs=num_envs,
-            seed=seed,
-            seeds=seeds,
-            horizon=horizon,
-            max_episode_steps=max_episode_steps,
-            max_episode_seconds=max_episode_seconds,
-            vectorization=vectorization,
-            start_method=start_method,
-            autoreset=autoreset,
-            instances=instances,
-            success=success,
-            metrics=tuple(metric or ()),
-            gates=tuple(gate or ()),
-            strict=strict,
-            out=out,
-            show_all=show_all,
-            as_json=as_json,
-            quiet=quiet,
+    with quiet_without_reader():
+        code = run(
+            Request(
+                policy=policy,
+                route=route,
+                env=env,
+                env_args=tuple(env_arg or ()),
+                policy_args=tuple(policy_arg or ()),
+                episodes=episodes,
+                num_envs=num_envs,
+                seed=seed,
+                seeds=seeds,
+                horizon=horizon,
+                max_episode_steps=max_episode_steps,
+                max_episode_seconds=max_episode_seconds,
+                vectorization=vectorization,
+                start_method=start_method,
+                autoreset=autoreset,
+                instances=instances,
+                success=success,
+                metrics=tuple(metric or ()),
+                gates=tuple(gate or ()),
+                strict=strict,
+                out=out,
+                show_all=show_all,
+                as_json=as_json,
+                quiet=quiet,
+            )
         )
-    )
     raise typer.Exit(int(code))

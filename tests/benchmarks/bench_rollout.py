@@ -23,7 +23,7 @@ import numpy as np
 
 from rlmesh_cli.evaluate import evaluate
 from rlmesh_cli.progress import SilentWatcher
-from rlmesh_cli.route import EnvRoute, PolicyRoute, Route
+from rlmesh_cli.schema import EnvRoute, PolicyRoute, Route
 from rlmesh_cli.signals import StopOnSignal
 
 WEIGHTS = np.array([0.1, 0.5, 1.0, 1.0], np.float32)

@@ -10,7 +10,7 @@ import pytest
 
 from rlmesh_cli import progress
 from rlmesh_cli.progress import make_watcher, status_line
-from rlmesh_cli.rollout import Tally
+from rlmesh_cli.tallies import Tally
 
 
 class Terminal(io.StringIO):

@@ -1,0 +1,133 @@
+"""Asking: who is asked for actions at a step, and what each running lane does next.
+
+Axes: R running lanes (rows of the roster), M asking rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from rlmesh_adapters.batches import Batch, take_rows
+from rlmesh_adapters.chunks import ChunkReplay, with_chunk_axis
+from rlmesh_adapters.context import EpisodeContext
+from rlmesh_adapters.contract import RoutePlan
+from rlmesh_adapters.errors import Failure
+from rlmesh_adapters.predictions import NO_FAILURES, Prediction
+from rlmesh_adapters.roster import Roster
+
+from .plays import Play
+from .tallies import Shares, Tally
+
+#: Actions (R, ...), which were clipped, and rows that have none because their policy failed.
+NextActions = tuple[Batch, npt.NDArray[np.bool_] | None, Mapping[int, Failure]]
+
+
+class Asking:
+    """Asks the policy for lanes whose queue is empty, and replays what was planned for the others.
+
+    predict: the engine's door. replay: the queues. plan: how the route runs.
+    plays, shares, tally: of the loop; calls are counted in them.
+    on_answer: called once, when the policy's first call went well.
+    has_answered: whether the first call went well.
+    seconds: spent inside the policy since the loop set it to zero; direct calls of `predict` are not in it.
+    """
+
+    def __init__(
+        self,
+        predict: Callable[[Batch, Sequence[EpisodeContext]], Prediction],
+        replay: ChunkReplay,
+        *,
+        plan: RoutePlan,
+        plays: Mapping[int, Play],
+        shares: Shares,
+        tally: Tally,
+        on_answer: Callable[[], None],
+    ) -> None:
+        self.predict = predict
+        self.seconds = 0.0
+        self.wants_step = plan.wants_context
+        self._is_chunked = plan.is_chunked
+        self._replay = replay
+        self._plays, self._shares, self._tally = plays, shares, tally
+        self._on_answer = on_answer
+        self.has_answered = False
+
+    def is_direct(self, roster: Roster) -> bool:
+        """Tell whether every lane is asked at every step and nothing is queued for any.
+
+        The loop then calls `predict` itself and executes the answer at once.
+        """
+        return (
+            not self._is_chunked and self.has_answered and roster.count > 0 and self._replay.asking(roster) is None
+        )
+
+    def next_actions(self, roster: Roster, observations: Batch, since: int) -> NextActions:
+        """Return every running lane's next action, or the failures of those that have none.
+
+        observations: (R, ...). since: vector steps since the shares were added up.
+        """
+        if not roster.count:
+            return None, None, NO_FAILURES
+        asking = self._replay.asking(roster)
+        if asking is None or asking:
+            prediction = self._ask(roster, observations, asking, since)
+            failures = self.queue(roster, asking, prediction)
+            if failures:
+                return None, None, failures
+        actions, clipped = self._replay.pop(roster)
+        return actions, clipped, NO_FAILURES
+
+    def _ask(self, roster: Roster, observations: Batch, asking: Sequence[int] | None, since: int) -> Prediction:
+        """Ask for the given rows of the roster; None is all of them."""
+        if asking is None:
+            batch, episodes = observations, roster.episodes
+            self._shares.calls += 1
+        else:
+            batch = take_rows(observations, asking)
+            episodes = tuple(roster.episodes[row] for row in asking)
+            for row in asking:
+                self._plays[roster.lanes[row]].calls += 1
+        if self.wants_step:
+            self.set_steps(roster, since)
+        prediction = self.predict(batch, episodes)
+        self.seconds += prediction.seconds
+        self._tally.add_calls(1, len(episodes))
+        if not self.has_answered:
+            self.has_answered = True
+            self._on_answer()
+        return prediction
+
+    def set_steps(self, roster: Roster, since: int) -> None:
+        """Tell each episode's context the step that its policy is asked for."""
+        now = self._shares.steps + since
+        for lane, context in zip(roster.lanes, roster.episodes, strict=True):
+            context.step = now - self._plays[lane].begun_step
+
+    def queue(self, roster: Roster, asking: Sequence[int] | None, prediction: Prediction) -> Mapping[int, Failure]:
+        """Queue what a call gave for the asking rows; return the failures by row of the roster."""
+        rows = range(roster.count) if asking is None else asking
+        actions, clipped, failures = prediction.actions, prediction.clipped, prediction.failures
+        if not self._is_chunked and actions is not None:
+            actions = with_chunk_axis(actions)
+            clipped = None if clipped is None else clipped[:, None]
+        if not failures:
+            self._replay.load(roster, asking, actions, prediction.lengths, clipped)
+            return NO_FAILURES
+        good = [place for place in range(len(rows)) if place not in failures]
+        if good:
+            lengths = prediction.lengths
+            self._replay.load(
+                roster,
+                [rows[place] for place in good],
+                take_rows(actions, good),
+                None if lengths is None else [lengths[place] for place in good],
+                None if clipped is None else clipped[good],
+            )
+        return {rows[place]: failure for place, failure in failures.items()}
+
+    def forget(self, lane: int) -> None:
+        """Drop what was planned for a lane's episode."""
+        self._replay.clear(lane)

@@ -1,0 +1,83 @@
+"""Evaluation: a run that was played, and what `summary.json` says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rlmesh_adapters.advisories import Advisory
+
+from .episodes import EpisodeResult
+from .gates import GateVerdict
+from .stats import Summary
+from .tallies import Tally
+
+
+class Evaluation(msgspec.Struct, kw_only=True):
+    """A run that was played, whole or in part.
+
+    folder: where it was written. status: `finished` or `interrupted`. in_flight: episodes broken off.
+    seconds: wall-clock seconds of the loop. seeded: whether single episodes started from their own seed.
+    instances: `shared`, or `lane` if each lane had a policy object of its own.
+    """
+
+    folder: Path
+    status: str
+    rows: list[EpisodeResult]
+    summary: Summary
+    verdicts: list[GateVerdict]
+    advisories: tuple[Advisory, ...]
+    tally: Tally
+    seconds: float
+    in_flight: int
+    seeded: bool
+    instances: str = "shared"
+
+
+def summary_record(evaluation: Evaluation) -> dict[str, Any]:
+    """Return what `summary.json` and `--json` say of a run."""
+    summary, tally = evaluation.summary, evaluation.tally
+    returns = summary.returns
+    return {
+        "schema": "rlmesh.summary.v1",
+        "run": str(evaluation.folder),
+        "status": evaluation.status,
+        "seeded": evaluation.seeded,
+        "instances": evaluation.instances,
+        "success_rate": summary.success.rate,
+        "mean_return": returns.mean if returns is not None else None,
+        **msgspec.to_builtins(summary),
+        "in_flight": evaluation.in_flight,
+        "gates": msgspec.to_builtins(evaluation.verdicts),
+        "advisories": advisory_records(evaluation.advisories),
+        "time": {
+            "total": evaluation.seconds,
+            "env_step": tally.step_seconds,
+            "env_reset": tally.reset_seconds,
+            "policy": tally.policy_seconds,
+            "harness": max(
+                0.0, evaluation.seconds - tally.step_seconds - tally.reset_seconds - tally.policy_seconds
+            ),
+        },
+        "steps": tally.steps,
+        "vector_steps": tally.vector_steps,
+        "calls": tally.calls,
+        "call_rows": tally.rows,
+        "steps_per_second": tally.steps / evaluation.seconds if evaluation.seconds > 0 else None,
+    }
+
+
+def advisory_records(advisories: Iterable[Advisory]) -> list[dict[str, Any]]:
+    """Return advisories as they are written."""
+    return [
+        {
+            "code": advisory.code,
+            "severity": advisory.severity,
+            "message": advisory.message,
+            "count": advisory.count,
+        }
+        for advisory in advisories
+    ]

@@ -1,0 +1,110 @@
+"""Schema: what a route holds, and what the command line puts in its place."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from .documents import KeyPath
+from .outcomes import SuccessRule
+
+Count = Annotated[int, msgspec.Meta(ge=1)]
+NonNegative = Annotated[int, msgspec.Meta(ge=0)]
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+
+
+class WrapperRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A wrapper the route puts around the environment; see rlmesh_envs.request."""
+
+    name: str
+    kwargs: dict[str, Any] = {}
+
+
+class EnvRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The environment; see rlmesh_envs.request.
+
+    max_episode_seconds: wall-clock seconds after which we end an episode; null is no limit.
+    """
+
+    id: str = ""
+    kwargs: dict[str, Any] = {}
+    imports: tuple[str, ...] = ()
+    wrappers: tuple[WrapperRoute | str, ...] = ()
+    vectorization: Literal["sync", "async", "native"] = "sync"
+    autoreset: Literal["next_step", "same_step", "disabled"] | None = None
+    start_method: Literal["fork", "forkserver", "spawn"] | None = None
+    max_episode_steps: Count | None = None
+    max_episode_seconds: Positive | None = None
+
+
+class PolicyRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The policy: `policy.py`, `policy.py:Name`, `package.module:Name`, `random` or `zero`."""
+
+    source: str = ""
+    params: dict[str, Any] = {}
+
+
+class SuccessRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """When an episode counts as a success: an info key, or a bound on the return."""
+
+    key: str | None = None
+    when: Literal["final", "any"] = "final"
+    return_at_least: float | None = None
+
+
+class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Everything that a run is made of.
+
+    horizon: actions executed a policy call. instances: `shared`, `lane` (one policy object a lane) or `auto`.
+    seed: episode i resets with seed + i; seeds: or one seed an episode, as listed.
+    metrics: info keys of numbers to keep by episode. gates: bars such as `success_rate >= 0.9`.
+    """
+
+    version: Literal[1] = 1
+    env: EnvRoute = EnvRoute()
+    policy: PolicyRoute = PolicyRoute()
+    horizon: Count = 1
+    num_envs: Count = 1
+    episodes: Count = 50
+    seed: NonNegative = 0
+    seeds: tuple[NonNegative, ...] | None = None
+    instances: Literal["auto", "shared", "lane"] = "auto"
+    success: SuccessRoute | None = None
+    metrics: tuple[str, ...] = ()
+    gates: tuple[str, ...] = ()
+
+    @property
+    def episode_seeds(self) -> tuple[int, ...]:
+        """One seed an episode."""
+        if self.seeds is not None:
+            return self.seeds
+        return tuple(range(self.seed, self.seed + self.episodes))
+
+    @property
+    def success_rule(self) -> SuccessRule:
+        """The declared rule, or the usual info keys at the last step."""
+        declared = self.success
+        if declared is None:
+            return SuccessRule()
+        if declared.key is None:
+            return SuccessRule(return_at_least=declared.return_at_least)
+        return SuccessRule(keys=(declared.key,), when=declared.when)
+
+
+class Flags(msgspec.Struct, frozen=True, kw_only=True):
+    """What the command line says; a flag that was not given is not in `values`.
+
+    values: path of a route's value -> what replaces it. names: the same path -> the flag, for messages.
+    """
+
+    values: dict[KeyPath, Any] = {}
+    names: dict[KeyPath, str] = {}
+
+
+#: Sections of a route -> what they hold.
+SECTIONS: dict[KeyPath, type[msgspec.Struct]] = {
+    ("env",): EnvRoute,
+    ("policy",): PolicyRoute,
+    ("success",): SuccessRoute,
+}

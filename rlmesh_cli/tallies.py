@@ -1,0 +1,58 @@
+"""Running sums of a run: what was done, and where the time went."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Tally(msgspec.Struct):
+    """Counts and seconds of a whole run.
+
+    steps: lane-steps. vector_steps: steps of all running lanes together. calls: policy calls; rows: their rows.
+    """
+
+    steps: int = 0
+    vector_steps: int = 0
+    calls: int = 0
+    rows: int = 0
+    step_seconds: float = 0.0
+    reset_seconds: float = 0.0
+    predict_seconds: float = 0.0
+    policy_seconds: float = 0.0
+
+    def add_calls(self, calls: int, rows: int) -> None:
+        """Add policy calls and the rows they were asked for."""
+        self.calls += calls
+        self.rows += rows
+
+    def add(self, lanes: int, taken: int, predicting: float, stepping: float, thinking: float) -> None:
+        """Add `taken` vector steps of `lanes` lanes and their seconds."""
+        self.policy_seconds += thinking
+        self.steps += lanes * taken
+        self.vector_steps += taken
+        self.predict_seconds += predicting
+        self.step_seconds += stepping
+
+
+class Shares:
+    """Running sums over the whole run; an episode's part is the difference between its end and its start.
+
+    steps: vector steps. calls: policy calls in which every running lane was asked.
+    env, policy, predict: seconds a lane, each vector step's time divided by the lanes it served.
+    """
+
+    __slots__ = ("calls", "env", "policy", "predict", "steps")
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.calls = 0
+        self.env = 0.0
+        self.policy = 0.0
+        self.predict = 0.0
+
+    def add(self, steps: int, lanes: int, env: float, predict: float, policy: float) -> None:
+        """Add some vector steps and the seconds that `lanes` lanes spent in them together."""
+        self.steps += steps
+        self.env += env / lanes
+        self.predict += predict / lanes
+        self.policy += policy / lanes
