@@ -19,8 +19,8 @@ from rlmesh_cli.episodes import EpisodeError, EpisodeResult, Seconds
 from rlmesh_cli.evaluate import Evaluation
 from rlmesh_cli.evaluation_command import Request, run
 from rlmesh_cli.gates import GateVerdict
-from rlmesh_cli.tallies import Tally
 from rlmesh_cli.stats import summarise
+from rlmesh_cli.tallies import Tally
 
 ROOT = Path(__file__).resolve().parent.parent
 

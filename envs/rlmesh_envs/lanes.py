@@ -1,312 +1,45 @@
-"""LaneVectorEnv: environments in this process, each lane stepped and seeded on its own.
+"""LaneVectorEnv: a set of lanes as a gymnasium vector environment.
 
-Axes: N lanes, R stepped lanes.
+Axes: N lanes.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Mapping, Sequence
-from math import inf, isfinite
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from rlmesh_adapters.batches import Batch, BatchLayout, copy_batch, iterate_rows
-from rlmesh_adapters.errors import EnvironmentBuildError, Failure, failure_from
+from rlmesh_adapters.batches import Batch, copy_batch, iterate_rows
+from rlmesh_adapters.errors import Failure
 
-from .spaces import view_of
-from .steps import Info, LaneResets, LaneSteps, bad_reward, check_info, scalar_reward
-
-EnvBuilder = Callable[[], gym.Env[Any, Any]]
+from .lane_set import EnvBuilder, LaneSet
+from .steps import LaneResets
 
 
-class LaneVectorEnv(VectorEnv[Any, Any, Any]):
+class LaneVectorEnv(LaneSet, VectorEnv[Any, Any, Any]):
     """N environments of one kind, stepped in this process.
 
     As a gymnasium vector environment it does not reset by itself (`DISABLED`): `reset` takes one seed a lane
-    and `options={"reset_mask": (N,) bool}`. Beyond that, `reset_lanes` and `step_lanes` touch only the lanes
-    they are given, keep each lane's info as it came, and turn an exception of one lane into a failure of that
-    lane: its environment is built anew before its next episode.
+    and `options={"reset_mask": (N,) bool}`. An evaluation uses `reset_lanes` and `step_lanes` of LaneSet.
 
     builders: N functions that each build one environment.
 
-    Raises EnvironmentBuildError if the lanes' spaces differ.
+    Raises EnvironmentBuildError if the lanes' spaces differ, or two lanes are one object.
     """
 
     def __init__(self, builders: Sequence[EnvBuilder]) -> None:
-        self._builders = list(builders)
-        self.num_envs = len(self._builders)
-        self.envs: list[gym.Env[Any, Any]] = []
-        try:
-            for build in self._builders:
-                self.envs.append(build())
-            self._check_spaces()
-        except BaseException:
-            self.close_extras()
-            raise
-        self._is_broken = [False] * self.num_envs
+        super().__init__(builders)
         first = self.envs[0]
         self.metadata = {**(first.metadata or {}), "autoreset_mode": AutoresetMode.DISABLED}
         self.render_mode = first.render_mode
         self.spec = first.spec
-        self.single_observation_space = first.observation_space
-        self.single_action_space = first.action_space
         self.observation_space = batch_space(first.observation_space, self.num_envs)
         self.action_space = batch_space(first.action_space, self.num_envs)
-        self.layout = BatchLayout(view_of(first.observation_space))
         self._current: Batch = self.layout.allocate(self.num_envs)
-        self._is_array = self.layout.is_array
-        self._dtype = self.layout.dtype
-        action = view_of(first.action_space)
-        # Whether actions come as one array, so that the first row is the first element.
-        self._is_flat = action.is_array
-        # Rows that are arrays are views of the caller's batch, which an environment might write into.
-        self._copies_actions = not (action.is_array and action.shape == ())
-        self._has_looked = False
-        # What gymnasium's own interface raises, where ours returns a failure.
-        self._last_error: BaseException | None = None
-        self._step: list[Callable[[Any], Any]] = []
-        self._limit: list[float] = []
-        for env in self.envs:
-            stepper, limit = _shortcut(env)
-            self._step.append(stepper)
-            self._limit.append(limit)
-        # The company is who stepped together last. A lane's age is the count of company steps since its
-        # birth; while it is not of the company, its birth is kept as a negative age.
-        self._company: tuple[int, ...] = ()
-        self._rows: dict[int, int] = {}
-        self._together = 0
-        self._birth = [0] * self.num_envs
-        self._until: float = inf
-        self._steppers: list[Callable[[Any], Any]] = []
-        self._batch_shape: tuple[int, ...] = ()
-        self._is_lone = False
-
-    def _check_spaces(self) -> None:
-        first = self.envs[0]
-        if len({id(env) for env in self.envs}) < len(self.envs):
-            raise EnvironmentBuildError(
-                f"{len(self.envs)} lanes were built from one and the same environment object",
-                where="environment",
-                mend="return a new environment each time it is built",
-            )
-        for lane, env in enumerate(self.envs):
-            for what in ("observation_space", "action_space"):
-                if getattr(env, what) != getattr(first, what):
-                    raise EnvironmentBuildError(
-                        f"lanes differ: {what} of lane {lane} is {getattr(env, what)}, "
-                        f"of lane 0 {getattr(first, what)}",
-                        where="environment",
-                        mend="make the environment's spaces the same each time it is built",
-                    )
-
-    def reset_lanes(self, lanes: Sequence[int], seeds: Sequence[int | None]) -> LaneResets:
-        """Reset the given lanes, each with its own seed.
-
-        lanes: lane numbers, each once.
-        seeds: as many, None draws from entropy.
-        """
-        observations = self.layout.allocate(len(lanes))
-        infos: list[Info] = []
-        failures: dict[int, Failure] = {}
-        casts = ""
-        for row, (lane, seed) in enumerate(zip(lanes, seeds, strict=True)):
-            info: Info | None = None
-            try:
-                if self._is_broken[lane]:
-                    self._rebuild(lane)
-                observation, info = self.envs[lane].reset(seed=seed)
-                self.layout.write(observations, row, observation)
-                if info is not None:
-                    check_info(info)
-                if not self._has_looked:
-                    self._has_looked, casts = True, self.layout.casts(observation)
-            except (Exception, SystemExit) as error:
-                failures[row] = failure_from(error, "reset")
-                self._is_broken[lane] = True
-                self._last_error = self._last_error or error
-                info = None
-            self._birth[lane] = self._together if lane in self._rows else 0
-            infos.append({} if info is None else info)
-        return LaneResets(lanes, observations, infos, failures, casts)
-
-    def step_lanes(self, actions: Batch, lanes: Sequence[int]) -> LaneSteps:
-        """Step the given lanes and no other.
-
-        actions: (R, ...), one action a given lane, in the structure of the action space.
-        lanes: R lane numbers; the same tuple as at the last step is the cheapest.
-        """
-        if lanes is not self._company:
-            self._regroup(lanes)
-        if self._copies_actions:
-            actions = copy_batch(actions)
-        self._together += 1
-        if self._is_lone and self._together < self._until:
-            return self._step_lone(actions[0])
-        rows = iterate_rows(actions, len(lanes))
-        if len(rows) != len(lanes):
-            raise ValueError(f"{len(rows)} actions for {len(lanes)} lanes")
-        seen: list[Any] = []
-        rewards: list[float] = []
-        infos: list[Info] | None = None
-        ended: list[tuple[int, bool, bool]] = []
-        failures: dict[int, Failure] = {}
-        row = 0
-        pairs = zip(self._steppers, rows, strict=True)
-        while True:
-            try:
-                for step, action in pairs:
-                    observation, reward, terminated, truncated, info = step(action)
-                    if terminated or truncated:
-                        ended.append((row, bool(terminated), bool(truncated)))
-                    if info:
-                        if infos is None:
-                            infos = [{} for _ in lanes]
-                        infos[row] = check_info(info)
-                    seen.append(observation)
-                    rewards.append(reward)
-                    row += 1
-                break
-            except (Exception, SystemExit) as error:
-                self._fail(failures, row, error)
-                seen.append(_MISSING)
-                rewards.append(0.0)
-                row += 1
-        if not failures and self._is_array:
-            # Unlike storing into a row, stacking does not repeat a short value: one look at the whole is enough.
-            try:
-                total = sum(rewards)
-                batch = np.array(seen)
-                if (
-                    total.__class__ is float
-                    and isfinite(total)
-                    and batch.dtype == self._dtype
-                    and batch.shape == self._batch_shape
-                ):
-                    if self._together >= self._until:
-                        ended = self._with_late(ended)
-                    return LaneSteps(batch, rewards, ended, infos, failures)
-            except Exception:
-                pass
-        return self._conclude(seen, rewards, infos, ended, failures)
-
-    def _step_lone(self, action: Any) -> LaneSteps:
-        """Step a single lane; what is usual goes past the lists that several lanes need."""
-        failures: dict[int, Failure] = {}
-        ended, infos = [], None
-        try:
-            observation, reward, terminated, truncated, info = self._steppers[0](action)
-            if terminated or truncated:
-                ended.append((0, bool(terminated), bool(truncated)))
-            if info:
-                infos = [check_info(info)]
-        except (Exception, SystemExit) as error:
-            self._fail(failures, 0, error)
-            return self._conclude([_MISSING], [0.0], None, [], failures)
-        if (
-            reward.__class__ is float
-            and isfinite(reward)
-            and observation.__class__ is np.ndarray
-            and observation.shape == self.layout.shape
-            and observation.dtype == self._dtype
-        ):
-            return LaneSteps(observation[None].copy(), [reward], ended, infos, failures)
-        return self._conclude([observation], [reward], infos, ended, failures)
-
-    def _conclude(
-        self,
-        seen: list[Any],
-        rewards: Sequence[Any],
-        infos: list[Info] | None,
-        ended: list[tuple[int, bool, bool]],
-        failures: dict[int, Failure],
-    ) -> LaneSteps:
-        """Turn what the company's lanes gave into one record, fault by fault."""
-        plain = self._plain_rewards(rewards, failures)
-        if self._together >= self._until:
-            ended = self._with_late(ended)
-        observations = self._stack(seen, failures)
-        if failures:
-            ended = [end for end in ended if end[0] not in failures]
-        return LaneSteps(observations, plain, ended, infos, failures)
-
-    def _fail(self, failures: dict[int, Failure], row: int, error: BaseException) -> None:
-        failures[row] = failure_from(error, "step")
-        self._is_broken[self._company[row]] = True
-        self._last_error = self._last_error or error
-
-    def _plain_rewards(self, rewards: Sequence[Any], failures: dict[int, Failure]) -> list[float]:
-        """Return the rewards as finite floats; one that is none fails its lane."""
-        plain = [0.0] * len(rewards)
-        for row, reward in enumerate(rewards):
-            if row in failures:
-                continue
-            try:
-                paid = scalar_reward(reward)
-            except (Exception, SystemExit) as error:  # a reward of the user's own type may raise anything
-                self._fail(failures, row, error)
-                continue
-            if isfinite(paid):
-                plain[row] = paid
-            else:
-                failures[row] = bad_reward(paid)
-        return plain
-
-    def _with_late(self, ended: list[tuple[int, bool, bool]]) -> list[tuple[int, bool, bool]]:
-        """Add the lanes that are at their time limit; one may end by itself in the same step."""
-        # Resets move births forward without moving this moment, so it may have come too early.
-        self._set_until()
-        terminated = {row: flag for row, flag, _ in ended}
-        late = [
-            (row, terminated.get(row, False), True)
-            for row, lane in enumerate(self._company)
-            if self._together - self._birth[lane] >= self._limit[lane]
-        ]
-        rows = {row for row, _, _ in late}
-        return sorted(late + [end for end in ended if end[0] not in rows])
-
-    def _stack(self, seen: list[Any], failures: dict[int, Failure]) -> Batch:
-        """Return the lanes' observations as one batch, cast where they must be; a misfit fails its lane."""
-        observations = self.layout.allocate(len(seen))
-        for row, observation in enumerate(seen):
-            if observation is not _MISSING:
-                try:
-                    self.layout.write(observations, row, observation)
-                except (Exception, SystemExit) as error:
-                    self._fail(failures, row, error)
-        return observations
-
-    def _set_until(self) -> None:
-        """See at which company step a time limit is due next, at the earliest at the next step."""
-        due = [self._birth[lane] + self._limit[lane] for lane in self._company]
-        self._until = max(min(due, default=inf), self._together + 1)
-
-    def _regroup(self, lanes: Sequence[int]) -> None:
-        """Make some lanes the company that steps together."""
-        for lane in self._company:
-            self._birth[lane] -= self._together
-        # A list may change behind our back, so it is grouped anew at every step.
-        self._company = lanes if isinstance(lanes, tuple) else tuple(lanes)
-        self._rows = {lane: row for row, lane in enumerate(lanes)}
-        self._together = 0
-        self._set_until()
-        self._steppers = [self._step[lane] for lane in lanes]
-        self._batch_shape = (len(lanes), *self.layout.shape)
-        self._is_lone = len(lanes) == 1 and self._is_array and self._is_flat
-
-    def _rebuild(self, lane: int) -> None:
-        with contextlib.suppress(Exception):  # what is broken may not even close
-            self.envs[lane].close()
-        self.envs[lane] = self._builders[lane]()
-        self._step[lane], self._limit[lane] = _shortcut(self.envs[lane])
-        if lane in self._rows:
-            self._steppers[self._rows[lane]] = self._step[lane]
-        self._is_broken[lane] = False
 
     def reset(
         self,
@@ -320,7 +53,7 @@ class LaneVectorEnv(VectorEnv[Any, Any, Any]):
 
         Raises what an environment raises, or RuntimeError, naming the lane, for what it gave.
         """
-        self._last_error = None
+        self.first_error = None
         seeds = self._seeds(seed)
         remaining = dict(options or {})
         lanes = self._masked(remaining.pop("reset_mask", None))
@@ -351,7 +84,7 @@ class LaneVectorEnv(VectorEnv[Any, Any, Any]):
         self, actions: Any
     ) -> tuple[Batch, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
         """Step all lanes, as gymnasium's vector environments do; raises what one of them raises."""
-        self._last_error = None
+        self.first_error = None
         lanes = list(range(self.num_envs))
         steps = self.step_lanes(actions, lanes)
         self._raise_first(lanes, steps.failures)
@@ -381,8 +114,8 @@ class LaneVectorEnv(VectorEnv[Any, Any, Any]):
 
     def _raise_first(self, lanes: Sequence[int], failures: Mapping[int, Failure]) -> None:
         for row, failure in failures.items():
-            if self._last_error is not None:
-                raise self._last_error
+            if self.first_error is not None:
+                raise self.first_error
             raise RuntimeError(f"lane {lanes[row]}: {failure.message}")
 
     def render(self) -> tuple[Any, ...]:
@@ -406,24 +139,4 @@ class LaneVectorEnv(VectorEnv[Any, Any, Any]):
 
     def close_extras(self, **kwargs: Any) -> None:
         """Close every environment; one that cannot be closed does not stop the others."""
-        for env in self.envs:
-            with contextlib.suppress(Exception):
-                env.close()
-
-
-_MISSING = object()
-
-
-def _shortcut(env: gym.Env[Any, Any]) -> tuple[Callable[[Any], Any], float]:
-    """Return what steps an environment, and the limit in steps that is then ours to keep.
-
-    The time limit and the order check that `gymnasium.make` puts outermost are three Python frames a step.
-    Lanes count their own steps and never step before a reset, so those two are passed by; resets still go
-    through them. Any other wrapper is left in place.
-    """
-    limit = inf
-    while type(env) in (gym.wrappers.TimeLimit, gym.wrappers.OrderEnforcing):
-        if isinstance(env, gym.wrappers.TimeLimit):
-            limit = min(limit, env._max_episode_steps)
-        env = env.env  # type: ignore[attr-defined]
-    return env.step, limit
+        self.close_lanes()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-import multiprocessing
 import pickle
 import re
 from collections.abc import Callable, Iterator
@@ -19,8 +18,9 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 from rlmesh_adapters.errors import EnvironmentBuildError, HarnessError, describe_error, user_place
 
 from .foreign import ForeignLanes
+from .lane_set import LaneSet
 from .lanes import LaneVectorEnv
-from .processes import WorkerLanes
+from .processes import WorkerLanes, check_start_method
 from .registry import find_environment
 from .request import EnvInfo, EnvRequest
 from .rewards import RawReward, RewardTap
@@ -54,15 +54,15 @@ def _check(request: EnvRequest) -> None:
     for name, word, known in (
         ("vectorization", request.vectorization, ("sync", "async", "native")),
         ("autoreset", request.autoreset, (None, *_MODES)),
-        ("start_method", request.start_method, (None, *multiprocessing.get_all_start_methods())),
     ):
         if word not in known:
             words = ", ".join(str(choice) for choice in known if choice is not None)
             raise EnvironmentBuildError(
-                f"{name.replace('_', ' ')} `{word}` does not exist here",
+                f"{name} `{word}` does not exist here",
                 where=f"env.{name}",
                 mend=f"use one of {words}",
             )
+    check_start_method(request.start_method)
     if request.num_envs < 1:
         raise EnvironmentBuildError(
             f"{request.num_envs} lanes cannot be built", where="num_envs", mend="use at least 1"
@@ -89,10 +89,10 @@ def _in_process(request: EnvRequest, source: EnvSpec | Any) -> tuple[Lanes, EnvI
     return lanes, _info(lanes.envs[0])
 
 
-def serve_request(request: EnvRequest, num_lanes: int) -> tuple[LaneVectorEnv, EnvInfo]:
+def serve_request(request: EnvRequest, num_lanes: int) -> tuple[LaneSet, EnvInfo]:
     """Build the lanes of one worker process, from nothing but the request."""
     source = _find_in_worker(request)
-    lanes = LaneVectorEnv([functools.partial(make_one, request, source)] * num_lanes)
+    lanes = LaneSet([functools.partial(make_one, request, source)] * num_lanes)
     return lanes, _info(lanes.envs[0])
 
 

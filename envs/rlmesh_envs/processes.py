@@ -1,4 +1,4 @@
-"""WorkerLanes: the promise of LaneVectorEnv, kept by environments in worker processes.
+"""WorkerLanes: the promise of LaneSet, kept by environments in worker processes.
 
 Axes: N lanes, R stepped lanes.
 """
@@ -27,13 +27,13 @@ from rlmesh_adapters.errors import (
     failure_from,
 )
 
-from .lanes import LaneVectorEnv
+from .lane_set import LaneSet
 from .request import EnvInfo, EnvRequest
 from .spaces import view_of
 from .steps import Info, LaneResets, LaneSteps
 
 #: Builds the lanes of one worker, inside the worker.
-Serve = Callable[[EnvRequest, int], tuple[LaneVectorEnv, EnvInfo]]
+Serve = Callable[[EnvRequest, int], tuple[LaneSet, EnvInfo]]
 
 _CLOSE_SECONDS = 5.0
 
@@ -41,7 +41,7 @@ _CLOSE_SECONDS = 5.0
 class WorkerLanes:
     """N lanes, divided over worker processes in blocks.
 
-    Has `reset_lanes` and `step_lanes` of LaneVectorEnv, with the same results. A worker that dies fails its
+    Has `reset_lanes` and `step_lanes` of LaneSet, with the same results. A worker that dies fails its
     own lanes only and is started again for their next episodes.
 
     request: what to build; reaches the workers as plain data.
@@ -53,7 +53,8 @@ class WorkerLanes:
     def __init__(self, request: EnvRequest, serve: Serve) -> None:
         self._request = request
         self._serve = serve
-        self._context = _context(request.start_method)
+        check_start_method(request.start_method)
+        self._context: Any = multiprocessing.get_context(request.start_method)
         self.num_envs = request.num_envs
         count = min(request.num_envs, os.cpu_count() or 1)
         bounds = [request.num_envs * worker // count for worker in range(count + 1)]
@@ -82,7 +83,7 @@ class WorkerLanes:
         self.layout = BatchLayout(view_of(self.single_observation_space))
 
     def reset_lanes(self, lanes: Sequence[int], seeds: Sequence[int | None]) -> LaneResets:
-        """Reset the given lanes, each with its own seed; see LaneVectorEnv."""
+        """Reset the given lanes, each with its own seed; see LaneSet."""
         observations = self.layout.allocate(len(lanes))
         infos: list[Info] = [{} for _ in lanes]
         failures: dict[int, Failure] = {}
@@ -108,7 +109,7 @@ class WorkerLanes:
         return LaneResets(lanes, observations, infos, failures, casts)
 
     def step_lanes(self, actions: Batch, lanes: Sequence[int]) -> LaneSteps:
-        """Step the given lanes and no other; see LaneVectorEnv."""
+        """Step the given lanes and no other; see LaneSet."""
         failures: dict[int, Failure] = {}
         rewards = [0.0] * len(lanes)
         merged = LaneSteps(self.layout.allocate(len(lanes)), rewards, [], None, failures)
@@ -272,15 +273,15 @@ class _Greeting(msgspec.Struct, frozen=True):
     info: EnvInfo
 
 
-def _context(start_method: str | None) -> Any:
+def check_start_method(name: str | None) -> None:
+    """Raise EnvironmentBuildError, naming those there are, for a way to start processes that is not known here."""
     known = multiprocessing.get_all_start_methods()
-    if start_method is not None and start_method not in known:
+    if name is not None and name not in known:
         raise EnvironmentBuildError(
-            f"start method `{start_method}` does not exist here",
+            f"start method `{name}` does not exist here",
             where="env.start_method",
             mend=f"use one of {', '.join(known)}",
         )
-    return multiprocessing.get_context(start_method)
 
 
 def _merge_step(merged: LaneSteps, rewards: list[float], rows: list[int], part: LaneSteps) -> None:
@@ -320,10 +321,10 @@ def _work(
     except (EOFError, BrokenPipeError, ConnectionResetError):
         pass
     finally:
-        lanes.close()
+        lanes.close_lanes()
 
 
-def _answer(connection: Connection, lanes: LaneVectorEnv) -> None:
+def _answer(connection: Connection, lanes: LaneSet) -> None:
     answer: LaneResets | LaneSteps | None = None
     while True:
         verb, *arguments = connection.recv()

@@ -71,9 +71,9 @@ def test_a_module_in_front_of_an_id_without_a_version_gives_the_latest():
 
 
 def test_imports_are_imported_in_order_before_the_id_is_looked_up(package):
-    package("first", "loaded = []\n" + REGISTERS.format(id="Shelf-v0"))
+    package("first", "loaded = []\n" + REGISTERS.format(id="OrderedShelf-v0"))
     package("second", "import first\nfirst.loaded.append('second')\n")
-    assert find_environment(EnvRequest(id="Shelf-v0", imports=("first", "second"))).id == "Shelf-v0"
+    assert find_environment(EnvRequest(id="OrderedShelf-v0", imports=("first", "second"))).id == "OrderedShelf-v0"
     assert sys.modules["first"].loaded == ["second"]
 
 
