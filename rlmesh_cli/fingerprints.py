@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from struct import pack
 from typing import Any
 
@@ -236,7 +237,7 @@ class TraceBook:
         then = now + taken
         # A slice is several times faster than an index of all lanes.
         lanes = slice(None) if roster.count == self._num_lanes else roster.lane_index
-        rewards = np.array(stretch.rewards, np.float64)
+        rewards = _table(stretch.rewards, roster.count)
         self._rewards[lanes, now:then] = rewards.T
         for kept, column, dtype in zip(self._actions, stretch.actions, self._given, strict=True):
             steps = np.frombuffer(b"".join(column), dtype).reshape(taken, roster.count, *kept.shape[2:])
@@ -270,6 +271,15 @@ class TraceBook:
             if self._begun[lane] < self._folded:
                 self._earlier[lane] = self._folded_columns(lane, self._folded)
         self._first = self._folded
+
+
+def _table(rewards: Sequence[Sequence[float] | npt.NDArray[np.float64]], lanes: int) -> npt.NDArray[np.float64]:
+    """Return T times R rewards as one array (T, R)."""
+    if isinstance(rewards[0], np.ndarray):
+        return np.array(rewards, np.float64)
+    # Three times faster than to let numpy find out that the lists are of one length.
+    flat = np.fromiter(chain.from_iterable(rewards), np.float64, len(rewards) * lanes)
+    return flat.reshape(len(rewards), lanes)
 
 
 def _leaf_views(view: SpaceView) -> list[SpaceView]:

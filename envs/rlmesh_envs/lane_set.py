@@ -137,7 +137,7 @@ class LaneSet:
         self._together += 1
         if self._is_lone and self._together < self._until:
             return self._step_lone(actions[0])
-        rows = iterate_rows(actions, len(lanes))
+        rows = actions if actions.__class__ is np.ndarray else iterate_rows(actions, len(lanes))
         if len(rows) != len(lanes):
             raise ValueError(f"{len(rows)} actions for {len(lanes)} lanes")
         seen: list[Any] = []
@@ -145,27 +145,25 @@ class LaneSet:
         infos: list[Info] | None = None
         ended: list[tuple[int, bool, bool]] = []
         failures: dict[int, Failure] = {}
-        row = 0
         pairs = zip(self._steppers, rows, strict=True)
         while True:
             try:
                 for step, action in pairs:
                     observation, reward, terminated, truncated, info = step(action)
+                    # The row is the count of what was seen before it.
                     if terminated or truncated:
-                        ended.append((row, bool(terminated), bool(truncated)))
+                        ended.append((len(seen), bool(terminated), bool(truncated)))
                     if info:
                         if infos is None:
                             infos = [{} for _ in lanes]
-                        infos[row] = check_info(info)
+                        infos[len(seen)] = check_info(info)
                     seen.append(observation)
                     rewards.append(reward)
-                    row += 1
                 break
             except (Exception, SystemExit) as error:
-                self._fail(failures, row, error)
+                self._fail(failures, len(seen), error)
                 seen.append(_MISSING)
                 rewards.append(0.0)
-                row += 1
         if not failures and self._is_array:
             # Unlike storing into a row, stacking does not repeat a short value: one look at the whole is enough.
             try:
