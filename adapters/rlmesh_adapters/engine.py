@@ -66,6 +66,12 @@ class AdapterEngine:
         corner = choose_corner(first, contract.horizon)
         self._note_corner(corner, contract)
         sharing = _sharing(first, corner, contract)
+        if sharing == "shared" and _keeps_state(first, corner) and contract.num_lanes > 1:
+            self.advisories.add(
+                "shared-state",
+                "caution",
+                f"{contract.num_lanes} lanes share one policy that has reset(): what it keeps may be mixed up",
+            )
         plan = RoutePlan(
             corner=corner.name,
             corners=corner_names(first),
@@ -156,6 +162,9 @@ def _build_each(first: Any, build_policy: Callable[[], Any], count: int) -> list
 def _sharing(policy: object, corner: Corner, contract: RouteContract) -> str:
     if contract.sharing != "auto":
         return contract.sharing
+    return "lane" if contract.num_lanes > 1 and _keeps_state(policy, corner) else "shared"
+
+
+def _keeps_state(policy: object, corner: Corner) -> bool:
     # A policy that is told to reset keeps something; until it is shown harmless, lanes must not share it.
-    keeps_state = callable(getattr(policy, "reset", None)) and not corner.wants_state
-    return "lane" if keeps_state and contract.num_lanes > 1 else "shared"
+    return callable(getattr(policy, "reset", None)) and not corner.wants_state

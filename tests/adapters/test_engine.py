@@ -239,3 +239,31 @@ def test_the_policy_s_time_is_read_from_the_given_clock() -> None:
     engine.configure("route", Constant, contract())
     seconds = [engine.predict("route", column(0), contexts(0)).seconds for _ in range(2)]
     assert seconds == [2.5, 0.25]
+
+
+class Resetting:
+    def reset(self) -> None:
+        """Keep nothing, but be told to."""
+
+    def predict(self, obs: Any) -> int:
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("sharing", "lanes", "runs", "codes"),
+    [
+        ("auto", 1, "shared", []),
+        ("auto", 3, "lane", []),
+        ("shared", 1, "shared", []),
+        ("shared", 3, "shared", ["shared-state"]),
+        ("lane", 3, "lane", []),
+    ],
+)
+def test_lanes_that_share_a_policy_with_reset_are_a_caution(
+    sharing: str, lanes: int, runs: str, codes: list[str]
+) -> None:
+    book = AdvisoryBook()
+    engine = AdapterEngine(advisories=book)
+    plan = engine.configure("route", Resetting, contract(num_lanes=lanes, sharing=sharing))
+    assert plan.sharing == runs
+    assert [advisory.code for advisory in book.cautions] == codes
