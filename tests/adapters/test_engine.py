@@ -3,6 +3,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from adapter_fakes import Net, column, contexts
@@ -264,6 +265,7 @@ def test_lanes_that_share_a_policy_with_reset_are_a_caution(
 ) -> None:
     book = AdvisoryBook()
     engine = AdapterEngine(advisories=book)
-    plan = engine.configure("route", Resetting, contract(num_lanes=lanes, sharing=sharing))
+    shared = msgspec.structs.replace(contract(num_lanes=lanes), sharing=sharing)
+    plan = engine.configure("route", Resetting, shared)
     assert plan.sharing == runs
     assert [advisory.code for advisory in book.cautions] == codes
