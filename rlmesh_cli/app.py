@@ -53,7 +53,3 @@ def main() -> None:
         app()
     finally:
         gc.freeze()
-
-
-if __name__ == "__main__":
-    main()

@@ -14,8 +14,8 @@ from rlmesh_adapters.batches import Batch, take_rows
 from rlmesh_adapters.chunks import ChunkReplay, with_chunk_axis
 from rlmesh_adapters.context import EpisodeContext
 from rlmesh_adapters.contract import RoutePlan
-from rlmesh_adapters.errors import Failure
-from rlmesh_adapters.predictions import NO_FAILURES, Prediction
+from rlmesh_adapters.errors import NO_FAILURES, Failure
+from rlmesh_adapters.predictions import Prediction
 from rlmesh_adapters.roster import Roster
 
 from .plays import Play

@@ -14,11 +14,13 @@ class Document(msgspec.Struct, frozen=True):
     """A YAML document as plain values, and where each of them stands.
 
     name: of the file, for messages. lines: path of a value -> its 1-based line.
+    sha256: of the bytes that were read, empty for text that was no file.
     """
 
     name: str
     value: Any
     lines: dict[KeyPath, int]
+    sha256: str = ""
 
     def place(self, path: KeyPath) -> str:
         """Return `file:line: key.path` of a value, or of the nearest one around it."""

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-End = Literal["terminated", "truncated", "step_cap", "time_cap", "error", "interrupted"]
+End = Literal["terminated", "truncated", "step_cap", "time_cap", "error"]
 
 
 class Episode(msgspec.Struct, frozen=True):

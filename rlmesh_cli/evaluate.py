@@ -18,7 +18,7 @@ from rlmesh_envs.request import EnvInfo, EnvRequest, WrapperRequest
 from rlmesh_envs.spaces import view_of
 
 from .episodes import EpisodeResult, plan_episodes
-from .evaluation import Evaluation, summary_record
+from .evaluation import Evaluation, RunInterruptedError, summary_record
 from .gates import Gate, info_metrics, judge, parse_gate
 from .judging import note_results
 from .loading import PolicySource, load_policy, prepare_worker
@@ -65,7 +65,8 @@ def evaluate(route: Route, *, out: Path, watcher: Watcher, stopper: Stopper, sou
 
     out: folder that holds runs. source: `argv`, `route_file` and its hash, for the record.
 
-    Raises HarnessError for whatever shows before the first policy call went well; no folder is made then.
+    Raises HarnessError for whatever shows before the first policy call went well, when no folder is made yet,
+    and RunInterruptedError where the end was not waited for.
     """
     gates = tuple(parse_gate(text) for text in route.gates)
     policy = load_policy(route.policy.source, route.policy.params)
@@ -186,10 +187,13 @@ class _Run:
         try:
             return self._finish(rollout, *self._play_all(rollout, watcher))
         except BaseException as error:
-            if self._opened is not None:
-                status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-                with contextlib.suppress(OSError):  # of a disk that is full, the first error says more
-                    self._write_record(status)
+            if self._opened is None:
+                raise
+            is_stopped = isinstance(error, KeyboardInterrupt)
+            with contextlib.suppress(OSError):  # of a disk that is full, the first error says more
+                self._write_record("interrupted" if is_stopped else "failed")
+            if is_stopped:
+                raise RunInterruptedError(self._opened.path) from error
             raise
         finally:
             if self._opened is not None:
@@ -217,11 +221,16 @@ class _Run:
         )
 
     def _store(self) -> RunStore:
-        """Return the run's folder; the first time it is asked for, it is made."""
+        """Return the run's folder; the first time it is asked for, it is made.
+
+        Episodes whose reset failed may have come before; they are written then.
+        """
         if self._opened is None:
             self._record.open(self._plan, self._first)
             self._opened = RunStore(self._out, env=self._route.env.id, policy=self._policy.label)
             self._write_record("running")
+            if self._rows:
+                self._opened.append(*self._rows)
         return self._opened
 
     def _write_record(self, status: str) -> None:
@@ -235,7 +244,8 @@ class _Run:
         began = time.perf_counter()
         try:
             for results in rollout.run():
-                self._store().append(*results)
+                if self._opened is not None:
+                    self._opened.append(*results)
                 self._rows.extend(results)
         except KeyboardInterrupt:
             status = "interrupted"
@@ -244,7 +254,10 @@ class _Run:
         seconds = time.perf_counter() - began
         self._chunk_length = self._engine.chunk_length(_ROUTE)
         # Before the last record is made, so that it can say what `close` of the policy raised.
-        self._engine.release(_ROUTE)
+        try:
+            self._engine.release(_ROUTE)
+        except KeyboardInterrupt:  # somebody does not wait for `close` of the policy
+            status = "interrupted"
         if rollout.should_stop and len(self._rows) < self._route.episodes:
             status = "interrupted"
         return status, seconds

@@ -16,6 +16,14 @@ from .stats import Summary
 from .tallies import Tally
 
 
+class RunInterruptedError(Exception):
+    """A run was broken off at once; what had finished is in `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(str(folder))
+        self.folder = folder
+
+
 class Evaluation(msgspec.Struct, kw_only=True):
     """A run that was played, whole or in part.
 
@@ -35,6 +43,11 @@ class Evaluation(msgspec.Struct, kw_only=True):
     in_flight: int
     seeded: bool
     instances: str = "shared"
+
+    @property
+    def cautions(self) -> list[Advisory]:
+        """Advisories that put the number, or what the policy saw, in doubt."""
+        return [advisory for advisory in self.advisories if advisory.severity == "caution"]
 
 
 def summary_record(evaluation: Evaluation) -> dict[str, Any]:

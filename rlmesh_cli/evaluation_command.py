@@ -14,11 +14,10 @@ from rlmesh_adapters.errors import HarnessError
 
 from .documents import printable
 from .evaluate import evaluate
-from .evaluation import Evaluation, summary_record
+from .evaluation import Evaluation, RunInterruptedError, summary_record
 from .exits import Exit
 from .flags import read_flags
 from .progress import make_watcher
-from .provenance import file_record
 from .records import strict_json
 from .route import read_route
 from .signals import StopOnSignal
@@ -59,12 +58,13 @@ def run(request: Request) -> Exit:
     if not gc.isenabled():  # see rlmesh_cli.app.main
         gc.freeze()
         gc.enable()
+    evaluation: Evaluation | None = None
     try:
         # A policy file may change the folder; what the user typed is meant from here.
         out = request.out.absolute()
         with user_output_to_stderr(), StopOnSignal() as stopper:
-            route = read_route(request.route, read_flags(request))
-            source = _source(request.route)
+            route, digest = read_route(request.route, read_flags(request))
+            source = _source(request.route, digest)
             watcher = make_watcher(is_silent=request.as_json or request.quiet)
             evaluation = evaluate(route, out=out, watcher=watcher, stopper=stopper, source=source)
         code = exit_code(evaluation, strict=request.strict)
@@ -72,8 +72,13 @@ def run(request: Request) -> Exit:
     except HarnessError as error:
         _say(f"rlmesh: {printable(str(error))}")
         return Exit.USAGE
-    except KeyboardInterrupt:
-        _say("rlmesh: interrupted before the first episode; nothing was written")
+    except (KeyboardInterrupt, RunInterruptedError) as error:
+        known = error if isinstance(error, RunInterruptedError) else evaluation
+        _say(
+            "rlmesh: interrupted before the first episode; nothing was written"
+            if known is None
+            else f"rlmesh: interrupted; what had finished is in {known.folder}"
+        )
         return Exit.INTERRUPTED
     except BrokenPipeError:
         raise
@@ -92,19 +97,20 @@ def exit_code(evaluation: Evaluation, *, strict: bool) -> Exit:
     """
     if evaluation.status == "interrupted":
         return Exit.INTERRUPTED
-    cautions = any(advisory.severity == "caution" for advisory in evaluation.advisories)
-    if not all(verdict.passed for verdict in evaluation.verdicts) or (strict and cautions):
+    if not all(verdict.passed for verdict in evaluation.verdicts) or (strict and evaluation.cautions):
         return Exit.MISSED
-    is_allowed = any(verdict.metric == "errors" for verdict in evaluation.verdicts)
+    is_allowed = any(
+        verdict.metric == "errors" and verdict.op in ("<=", "<", "==") for verdict in evaluation.verdicts
+    )
     return Exit.ERRORED if evaluation.summary.errors and not is_allowed else Exit.DONE
 
 
-def _source(route_file: Path | None) -> dict[str, Any]:
+def _source(route_file: Path | None, digest: str | None) -> dict[str, Any]:
     """Return where the route came from, for the record."""
     return {
         "argv": sys.argv[1:],
         "route_file": str(route_file.absolute()) if route_file is not None else None,
-        "route_file_sha256": file_record(route_file)["sha256"] if route_file is not None else None,
+        "route_file_sha256": digest,
     }
 
 
@@ -136,7 +142,7 @@ def _write(evaluation: Evaluation, code: Exit, request: Request) -> None:
         return
     from .tables import show_evaluation  # noqa: PLC0415 - rich is not needed for --json
 
-    show_evaluation(evaluation, code, strict=request.strict, every=request.show_all, quiet=request.quiet)
+    show_evaluation(evaluation, strict=request.strict, every=request.show_all, quiet=request.quiet)
 
 
 def _say(text: str) -> None:

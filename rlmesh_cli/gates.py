@@ -42,6 +42,7 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
     gate: str
     metric: str
+    op: str
     value: float | None
     passed: bool
 
@@ -79,7 +80,7 @@ def judge(gate: Gate, summary: Summary) -> GateVerdict:
     """Hold a run's summary against one bar; a metric that was not measured misses it."""
     value = _measure(gate.metric, summary)
     passed = value is not None and not math.isnan(value) and _COMPARE[gate.op](value, gate.bound)
-    return GateVerdict(gate=str(gate), metric=gate.metric, value=value, passed=passed)
+    return GateVerdict(gate=str(gate), metric=gate.metric, op=gate.op, value=value, passed=passed)
 
 
 def _measure(metric: str, summary: Summary) -> float | None:

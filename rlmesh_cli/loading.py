@@ -94,7 +94,7 @@ def _from_module(target: str, attribute: str, params: dict[str, Any]) -> PolicyS
     try:
         module = _import(target)
     except ModuleNotFoundError as error:
-        if error.name is not None and target.startswith(error.name):
+        if error.name is not None and f"{target}.".startswith(f"{error.name}."):
             raise LoadError(
                 f"`{target}` is neither a built-in policy, a .py file nor a module that can be imported",
                 where="policy",

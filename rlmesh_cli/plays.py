@@ -20,7 +20,7 @@ class Play:
     """One episode on one lane.
 
     context: what the policy may know of it. lane: where it runs. seed: as planned, taken or not.
-    clock: seconds at which its reset began.
+    begun_clock: seconds at which its reset began.
     begun_step, before: vector step, and the other shares, when its first observation was there.
     calls: policy calls in which only some lanes were asked. clipped: executed actions that were clipped.
     first: the first observation until it has a row in the batch.

@@ -16,7 +16,7 @@ _LINE_SECONDS = 10.0
 
 def make_watcher(*, is_silent: bool) -> Watcher:
     """Return a watcher that suits standard error."""
-    if is_silent:
+    if is_silent or sys.stderr is None:
         return SilentWatcher()
     if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
         return BarWatcher()

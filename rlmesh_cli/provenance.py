@@ -48,6 +48,7 @@ class GitState:
     """
 
     def __init__(self, folder: Path) -> None:
+        self._answer: dict[str, Any] | None = None
         self._process: subprocess.Popen[str] | None = None
         with contextlib.suppress(OSError):
             self._process = subprocess.Popen(
@@ -70,19 +71,9 @@ class GitState:
     def read(self) -> dict[str, Any] | None:
         """Return commit, branch and whether tracked files are changed; None outside a checkout."""
         process, self._process = self._process, None
-        if process is None:
-            return None
-        try:
-            text, _ = process.communicate(timeout=_GIT_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-            return None
-        if process.returncode != 0:
-            return None
-        heads = dict(_heads(text))
-        changed = any(line and not line.startswith("#") for line in text.splitlines())
-        return {"commit": heads.get("branch.oid"), "branch": heads.get("branch.head"), "dirty": changed}
+        if process is not None:
+            self._answer = _git_answer(process)
+        return self._answer
 
     def close(self) -> None:
         """End git if its answer is not wanted any more; idempotent."""
@@ -90,6 +81,20 @@ class GitState:
         if process is not None:
             process.kill()
             process.communicate()
+
+
+def _git_answer(process: subprocess.Popen[str]) -> dict[str, Any] | None:
+    try:
+        text, _ = process.communicate(timeout=_GIT_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return None
+    if process.returncode != 0:
+        return None
+    heads = dict(_heads(text))
+    changed = any(line and not line.startswith("#") for line in text.splitlines())
+    return {"commit": heads.get("branch.oid"), "branch": heads.get("branch.head"), "dirty": changed}
 
 
 def _heads(text: str) -> Iterator[tuple[str, str]]:

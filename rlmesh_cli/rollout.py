@@ -17,8 +17,8 @@ from rlmesh_adapters.chunks import ChunkReplay
 from rlmesh_adapters.context import EpisodeContext
 from rlmesh_adapters.contract import RouteContract, RoutePlan
 from rlmesh_adapters.engine import AdapterEngine
-from rlmesh_adapters.errors import Failure
-from rlmesh_adapters.predictions import NO_FAILURES, Prediction
+from rlmesh_adapters.errors import NO_FAILURES, Failure
+from rlmesh_adapters.predictions import Prediction
 from rlmesh_adapters.roster import Roster
 from rlmesh_envs.steps import LaneResets, LaneSteps
 
@@ -32,7 +32,7 @@ from .tallies import Shares, Tally
 
 
 class Lanes(Protocol):
-    """What the loop needs of lanes; see rlmesh_envs.lanes for one that keeps it."""
+    """What the loop needs of lanes; see rlmesh_envs.lane_set for one that keeps it."""
 
     num_envs: int
 
@@ -185,7 +185,7 @@ class Rollout:
             self._shares.calls += taken
             self.tally.add_calls(taken, taken * count)
         thinking += asking.seconds
-        self.tally.add(count, finished, predicting, stepping, thinking)
+        self.tally.add(count, finished, stepping, thinking)
         self._shares.add(finished, max(count, 1), stepping, predicting, thinking)
         self._tick(now)
         if failed:

@@ -17,8 +17,8 @@ from .schema import SECTIONS, Flags, Route, WrapperRoute
 from .sources import split_source
 
 
-def read_route(path: Path | None, flags: Flags) -> Route:
-    """Return the route of a file, with the flags in place of what it says.
+def read_route(path: Path | None, flags: Flags) -> tuple[Route, str | None]:
+    """Return the route of a file, with the flags in place of what it says, and the file's SHA-256.
 
     Raises RouteError with file and line, or the flag, for unknown keys (naming the nearest), wrong types, counts
     below one, seeds that do not match the episodes, and a missing environment or policy.
@@ -36,7 +36,7 @@ def read_route(path: Path | None, flags: Flags) -> Route:
     if path is not None:
         route = _with_local_policy(route, path, flags)
     _check(route, merged, document, flags)
-    return route
+    return route, document.sha256 or None
 
 
 def _read(path: Path) -> Document:
@@ -131,11 +131,14 @@ def _check(route: Route, merged: Mapping[str, Any], document: Document, flags: F
 
 
 def _check_seeds(route: Route, document: Document, flags: Flags) -> None:
-    if ("seed",) in flags.values and ("seeds",) in flags.values:
+    given = [key for key in ("seed", "seeds") if (key,) in flags.values]
+    if not given:
+        given = [key for key in ("seed", "seeds") if document.value.get(key) is not None]
+    if len(given) == 2:
         raise RouteError(
             f"one seed to count from ({route.seed}) and a list of seeds contradict one another",
             where=_place(("seeds",), document, flags),
-            mend="give --seed or --seeds",
+            mend="give seed or seeds",
         )
     if route.seeds is None or len(route.seeds) == route.episodes:
         return

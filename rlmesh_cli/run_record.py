@@ -76,7 +76,7 @@ class RunRecord:
             "started_at": self._started,
             "finished_at": _now() if is_over else None,
             **self._source,
-            "route": msgspec.to_builtins(route),
+            "route": _route_record(route),
             "seeds": list(route.episode_seeds),
             "seeded": self._env.is_seeded,
             "env": self._env_facts(),
@@ -87,8 +87,6 @@ class RunRecord:
                 "seconds": route.env.max_episode_seconds,
             },
             "advisories": advisory_records(advisories),
-            "plan_text": None,
-            "probe": None,
             "versions": versions(self._modules),
             "host": host(),
             "git": self._git.read() if is_over else None,
@@ -105,6 +103,13 @@ class RunRecord:
             "observation_space": self._contract.observation.label,
             "action_space": self._contract.action.label,
         }
+
+
+def _route_record(route: Route) -> dict[str, Any]:
+    record: dict[str, Any] = msgspec.to_builtins(route)
+    if route.seeds is not None:
+        del record["seed"]  # nothing counts from it, and a route that has both is refused
+    return record
 
 
 def _env_module(lanes: Lanes) -> str:

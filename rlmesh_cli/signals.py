@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
 import sys
 import threading
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
+
+_NOTICE = b"\nrlmesh: stopping after this step; press Ctrl-C again to stop at once\n"
 
 
 class StopOnSignal:
@@ -42,5 +46,8 @@ class StopOnSignal:
         self._count += 1
         if self._stop is None or self._count > 1:
             raise KeyboardInterrupt
-        sys.stderr.write("\nrlmesh: stopping after this step; press Ctrl-C again to stop at once\n")
+        if sys.stderr is not None:
+            # Past Python's buffer, in which somebody may be writing right now.
+            with contextlib.suppress(OSError):
+                os.write(2, _NOTICE)
         self._stop()

@@ -35,12 +35,17 @@ class RunStore:
     def __init__(self, parent: Path, *, env: str, policy: str) -> None:
         self.path = _make_folder(parent, _safe(env), _safe(policy))
         self._encoder = msgspec.json.Encoder()
-        # Unbuffered: every line is one system call, whole or not at all, whatever stops the process next.
+        # Unbuffered: a line is with the system as soon as its episode ends, whatever stops the process next.
         self._episodes = (self.path / "episodes.jsonl").open("ab", buffering=0)
 
     def append(self, *results: EpisodeResult) -> None:
-        """Write a line for each episode, all in one system call."""
-        self._episodes.write(b"".join([self._encode(result) + b"\n" for result in results]))
+        """Write a line for each episode, all in one system call as a rule."""
+        data = b"".join([self._encode(result) + b"\n" for result in results])
+        written = self._episodes.write(data)
+        # A disk that is nearly full takes a part; the call after that says so.
+        while written is not None and written < len(data):
+            data = data[written:]
+            written = self._episodes.write(data)
 
     def _encode(self, result: EpisodeResult) -> bytes:
         # Of what a row holds only the return can be infinite; strict_json flags it, and is slow.

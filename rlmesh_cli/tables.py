@@ -19,7 +19,6 @@ from rich.text import Text
 from .documents import printable
 from .episodes import EpisodeResult
 from .evaluation import Evaluation
-from .exits import Exit
 from .stats import Spread, Summary
 
 _FIRST, _WORST = 8, 4
@@ -33,11 +32,11 @@ _SPARE = ("length", "end", "success")
 
 
 def show_evaluation(
-    evaluation: Evaluation, code: Exit, *, strict: bool, every: bool, quiet: bool, console: Console | None = None
+    evaluation: Evaluation, *, strict: bool, every: bool, quiet: bool, console: Console | None = None
 ) -> None:
     """Print a run to standard output.
 
-    every: list all episodes instead of the first and the worst. quiet: only where the run is.
+    every: list all episodes instead of the first and the worst. quiet: only what went wrong and where the run is.
     """
     console = console or _console()
     if not quiet:
@@ -135,7 +134,7 @@ def _summary_rows(summary: Summary, evaluation: Evaluation) -> list[tuple[str, s
 
 
 def success_text(summary: Summary) -> str:
-    """Return the success in words with its counts, such as `2 of 4 known (50.0 %), unknown: 2`."""
+    """Return the success in words with its counts, such as `2 of 4 (50.0 %), unknown: 2`."""
     success = summary.success
     if success.rate is None:
         errored = f", errored: {success.errored}" if success.errored else ""
@@ -162,7 +161,7 @@ def _spread_text(spread: Spread | None, *, measured: int | None = None) -> str:
 
 
 def number(value: float) -> str:
-    """Return a number for the screen: whole numbers whole, others with up to four significant decimals."""
+    """Return a number for the screen: whole ones whole, others with two decimals or four digits."""
     if value.is_integer() and abs(value) < 1e15:
         return f"{int(value)}"
     return f"{value:.2f}" if 0.1 <= abs(value) < 1e6 else f"{value:.4g}"
@@ -253,7 +252,7 @@ def _advisory_table(evaluation: Evaluation) -> Table:
 
 
 def time_line(evaluation: Evaluation) -> str:
-    """Return where the time went, such as `1.2 s: env 80 %, policy 12 %, harness 8 %; 95,000 steps/s`."""
+    """Return where the time went, such as `time 1.20 s: env 80 %, policy 12 %, ...`."""
     tally, total = evaluation.tally, evaluation.seconds
     if total <= 0:
         return "no time was spent"
@@ -271,7 +270,7 @@ def _last_lines(evaluation: Evaluation, *, strict: bool) -> list[str]:
         if not verdict.passed:
             value = "was not measured" if verdict.value is None else f"is {number(verdict.value)}"
             lines.append(f"missed {verdict.gate}: {verdict.metric} {value}")
-    cautions = sum(advisory.severity == "caution" for advisory in evaluation.advisories)
+    cautions = len(evaluation.cautions)
     if strict and cautions:
         lines.append(f"missed --strict: {cautions} caution{'s' if cautions > 1 else ''}")
     if evaluation.status == "interrupted":

@@ -17,7 +17,6 @@ class Tally(msgspec.Struct):
     rows: int = 0
     step_seconds: float = 0.0
     reset_seconds: float = 0.0
-    predict_seconds: float = 0.0
     policy_seconds: float = 0.0
 
     def add_calls(self, calls: int, rows: int) -> None:
@@ -25,12 +24,11 @@ class Tally(msgspec.Struct):
         self.calls += calls
         self.rows += rows
 
-    def add(self, lanes: int, taken: int, predicting: float, stepping: float, thinking: float) -> None:
+    def add(self, lanes: int, taken: int, stepping: float, thinking: float) -> None:
         """Add `taken` vector steps of `lanes` lanes and their seconds."""
         self.policy_seconds += thinking
         self.steps += lanes * taken
         self.vector_steps += taken
-        self.predict_seconds += predicting
         self.step_seconds += stepping
 
 

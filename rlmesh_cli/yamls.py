@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 
 from rlmesh_adapters.errors import RouteError
@@ -35,14 +37,16 @@ def read_document(path: Path) -> Document:
     syntax, a key that stands twice, an alias, a tag, or the word `None`.
     """
     try:
-        size = path.stat().st_size
-        if size > _MOST_BYTES:
+        # Read once: the file may be a pipe, or be edited meanwhile, and its hash must be of what is run.
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+        if len(data) > _MOST_BYTES:
             raise RouteError(
-                f"{path} has {size:,} bytes, a route at most {_MOST_BYTES:,}",
+                f"{path} has more than {_MOST_BYTES:,} bytes",
                 where="--route",
                 mend="name the route's YAML file",
             )
-        text = path.read_text(encoding="utf-8")
+        text = data.decode("utf-8")
     except FileNotFoundError as error:
         raise RouteError(f"no such route file: {path}", where="--route", mend="check the path") from error
     except IsADirectoryError as error:
@@ -51,7 +55,8 @@ def read_document(path: Path) -> Document:
         raise RouteError(
             f"{path} cannot be read: {error}", where="--route", mend="write it as UTF-8 text"
         ) from error
-    return parse_document(text, path.name)
+    document = parse_document(text, path.name)
+    return msgspec.structs.replace(document, sha256=sha256(data).hexdigest())
 
 
 def parse_document(text: str, name: str) -> Document:

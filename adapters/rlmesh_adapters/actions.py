@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from .batches import Batch, leaves, stack_rows
 from .bounds import Bounds
-from .errors import ActionError, Failure
+from .errors import NO_FAILURES, ActionError, Failure
 from .outputs import to_array
 from .spaces import INTEGER_KINDS, SpaceView
 
@@ -165,7 +165,7 @@ class ActionSeam:
         if bounds is None:
             return self._check_tree(actions)
         if bounds.all_inside(actions):
-            return CheckedActions(actions, None, _NO_FAILURES)
+            return CheckedActions(actions, None, NO_FAILURES)
         return self._check_leaf(actions, bounds)
 
     def _check_leaf(self, actions: npt.NDArray[Any], bounds: Bounds) -> CheckedActions:
@@ -206,9 +206,6 @@ class ActionSeam:
     def _wanted(self, lead: Lead) -> str:
         axes: tuple[Any, ...] = (*("H" if axis is None else axis for axis in lead), *self.view.shape)
         return f"{self.view.dtype}({', '.join(map(str, axes))}{',' if len(axes) == 1 else ''})"
-
-
-_NO_FAILURES: Mapping[int, Failure] = {}
 
 
 def _fits(shape: tuple[int, ...], lead: Lead, tail: tuple[int, ...]) -> bool:

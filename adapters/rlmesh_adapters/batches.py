@@ -24,7 +24,7 @@ class BatchLayout:
     view: the space of one row.
     """
 
-    __slots__ = ("_children", "_is_array", "_is_dict", "dtype", "shape", "view")
+    __slots__ = ("_children", "_is_array", "_is_dict", "_is_whole", "dtype", "shape", "view")
 
     def __init__(self, view: SpaceView) -> None:
         self.view = view
@@ -32,6 +32,8 @@ class BatchLayout:
         self.dtype = view.dtype
         self._is_array = view.is_array
         self._is_dict = view.kind == "dict"
+        # A cast to whole numbers would cut off what does not fit, without a word.
+        self._is_whole = view.dtype is not None and view.dtype.kind in "iu"
         self._children = tuple((name, BatchLayout(child)) for name, child in view.children)
 
     @property
@@ -57,7 +59,9 @@ class BatchLayout:
         numpy alone would repeat a short value over the row.
         """
         if self._is_array:
-            if getattr(value, "shape", None) != self.shape:
+            if getattr(value, "shape", None) != self.shape or (
+                self._is_whole and getattr(value, "dtype", None) != self.dtype
+            ):
                 value = self._checked(value)
             batch[row] = value
         elif self._children:

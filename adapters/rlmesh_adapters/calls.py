@@ -17,8 +17,8 @@ from .batches import Batch, copy_batch, leaves, row_of, signature, stack_rows, t
 from .chunks import chunk_length, split_chunk
 from .context import EpisodeContext
 from .corners import Corner
-from .errors import ActionError, Failure, failure_from
-from .predictions import NO_FAILURES, Prediction, merge, padded
+from .errors import NO_FAILURES, ActionError, Failure, failure_from
+from .predictions import Prediction, merge, padded
 
 #: Bytes up to which a batch is copied before a call.
 _MOST_SPARE = 65_536

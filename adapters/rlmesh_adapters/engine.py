@@ -6,6 +6,7 @@ Axes: N lanes, M asking rows, H actions of a chunk.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -47,7 +48,8 @@ class AdapterEngine:
         build_policy: returns a policy; called once, or once a lane where each needs an instance of its own.
 
         Raises EnvironmentBuildError for an action space that cannot be checked, LoadError for a policy that
-        has no corner or cannot be built again.
+        has no corner or cannot be built again, ValueError for a contract that cannot be meant. What was built
+        by then is closed.
         """
         if contract.horizon < 1 or contract.num_lanes < 1 or contract.sharing not in SHARINGS:
             raise ValueError(f"horizon and num_lanes are at least 1, sharing is one of {SHARINGS}: {contract}")
@@ -58,9 +60,30 @@ class AdapterEngine:
                 f"{error}", where="action space", mend="use an environment with array actions"
             ) from error
 
+        built: list[Any] = []
+
+        def build() -> Any:
+            built.append(build_policy())
+            return built[-1]
+
+        try:
+            configured = self._configured(build, contract, seam)
+        except BaseException:
+            _close_unused(built)
+            raise
+        with self._lock:
+            before = self._routes.get(route)
+            self._routes[route] = configured
+        if before is not None:
+            before.close()
+        return configured.plan
+
+    def _configured(
+        self, build_policy: Callable[[], Any], contract: RouteContract, seam: ActionSeam
+    ) -> ConfiguredRoute:
         def caller_of(policy: Any) -> PolicyCaller:
-            corner = choose_corner(policy, contract.horizon)
-            return PolicyCaller(corner, seam, horizon=contract.horizon, clock=self._clock)
+            known = corner if policy is first else choose_corner(policy, contract.horizon)
+            return PolicyCaller(known, seam, horizon=contract.horizon, clock=self._clock)
 
         first = build_policy()
         corner = choose_corner(first, contract.horizon)
@@ -81,13 +104,7 @@ class AdapterEngine:
         )
         policies = [first] if sharing == "shared" else _build_each(first, build_policy, contract.num_lanes)
         instances = Instances(policies, caller_of, sharing=sharing)
-        configured = ConfiguredRoute(plan, instances, contract.observation, self.advisories)
-        with self._lock:
-            before = self._routes.get(route)
-            self._routes[route] = configured
-        if before is not None:
-            before.close()
-        return plan
+        return ConfiguredRoute(plan, instances, contract.observation, self.advisories)
 
     def _note_corner(self, corner: Corner, contract: RouteContract) -> None:
         if contract.horizon > 1 and not corner.is_chunked:
@@ -157,6 +174,14 @@ def _build_each(first: Any, build_policy: Callable[[], Any], count: int) -> list
             mend="name its class or a make_policy(), use --num-envs 1, or --instances shared if it keeps nothing",
         )
     return policies
+
+
+def _close_unused(policies: Sequence[Any]) -> None:
+    for policy in {id(policy): policy for policy in policies}.values():
+        with contextlib.suppress(Exception, SystemExit):  # the first error says more
+            close = getattr(policy, "close", None)
+            if callable(close):
+                close()
 
 
 def _sharing(policy: object, corner: Corner, contract: RouteContract) -> str:

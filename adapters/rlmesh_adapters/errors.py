@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import TracebackType
 
 import msgspec
@@ -59,7 +59,6 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """Why one episode could not be finished. Plain text, so that it crosses process borders.
 
     phase: `reset`, `step` (the environment), `policy` (the call), `action` (its value).
-    step: 0-based step of the episode, None if the reporter does not know it.
     message: one line with type and text of the error.
     detail: file, line and function of the user's code it came from, or empty.
     mend: what to do about it, or empty.
@@ -67,13 +66,12 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
     phase: str
     message: str
-    step: int | None = None
     detail: str = ""
     mend: str = ""
 
-    def at_step(self, step: int) -> Failure:
-        """Return the same failure, placed at `step` of its episode."""
-        return msgspec.structs.replace(self, step=step)
+
+#: Shared, so typed as what nobody writes to.
+NO_FAILURES: Mapping[int, Failure] = {}
 
 
 def failure_from(error: BaseException, phase: str) -> Failure:

@@ -67,7 +67,8 @@ class Instances:
             except (Exception, SystemExit) as error:
                 failures[row] = failure_from(error, "policy")
                 if slot is not None and self.sharing == "lane":
-                    self._free.append(slot)
+                    # Behind the others, which may be sound.
+                    self._free.insert(0, slot)
             else:
                 self._playing[episode.episode_id] = slot
         return failures
@@ -116,7 +117,7 @@ class Instances:
         return slot.ended(episode)
 
     def close(self) -> Failure | None:
-        """Put training modes back and call `close` of every policy; return the first failure."""
+        """Call `close` of every policy and put training modes back; return the first failure."""
         failure: Failure | None = None
         try:
             for slot in self._slots:

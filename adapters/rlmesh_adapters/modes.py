@@ -16,12 +16,11 @@ class EvalMode:
 
     def __init__(self) -> None:
         self._flags: list[tuple[Any, bool]] = []
-        self._switched: list[Any] = []
 
     def enter(self, policy: object) -> None:
         """Put every module found in `policy` that is in training mode into eval mode.
 
-        A module is whatever has a boolean `training` and a callable `eval`, as in Torch. Found through
+        A module is whatever has a boolean `training`, as in Torch; its `eval` switches it. Found through
         attributes, lists, tuples and dicts, and through `modules()` where there is one.
         """
         known = {id(module) for module, _ in self._flags}
@@ -29,7 +28,6 @@ class EvalMode:
         self._flags.extend(found)
         for module, was_training in found:
             if was_training and module.training and callable(getattr(module, "eval", None)):
-                self._switched.append(module)
                 module.eval()
 
     def leave(self) -> None:
@@ -42,7 +40,6 @@ class EvalMode:
             for module, flag in wrong:
                 _set(module, flag)
         self._flags.clear()
-        self._switched.clear()
 
 
 def _set(module: Any, flag: bool) -> None:

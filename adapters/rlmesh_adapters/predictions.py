@@ -15,9 +15,6 @@ from .batches import Batch, map_leaves, row_of, stack_rows
 from .chunks import chunk_length
 from .errors import Failure
 
-#: Shared, so typed as what nobody writes to.
-NO_FAILURES: Mapping[int, Failure] = {}
-
 
 class Prediction(msgspec.Struct):
     """Checked actions for M rows.

@@ -7,7 +7,7 @@ Axes: N lanes, R looked-at lanes.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,10 @@ class ForeignLanes:
         # The sequence that was last found to be all lanes in order.
         self._last_everyone: Sequence[int] = self._everyone
         self._has_looked = False
+        # What is lost when a reset raises: the others' episodes until their lanes are reset, and the beginnings
+        # that lanes were waiting for until they have been told.
+        self._lost: dict[int, Failure] = {}
+        self._stranded: dict[int, Failure] = {}
         self._forget()
 
     def _forget(self) -> None:
@@ -73,13 +77,19 @@ class ForeignLanes:
         lanes: lane numbers. At the very first call every lane is reset.
         seeds: one a lane; only DISABLED environments that are known to take them do.
         """
+        for lane in lanes:
+            self._lost.pop(lane, None)
         try:
             if self._failure is not None:
                 self._renew()
             return self._restart(lanes, seeds) if self._has_begun else self._begin(lanes, seeds)
         except (Exception, SystemExit) as error:
-            self._failure = failure_from(error, "reset")
-        return _all_failed(lanes, self._failure)
+            self._failure = failure = failure_from(error, "reset")
+        # The next reset builds the environment anew, and the other lanes' episodes end where they are.
+        self._lost.update({lane: failure for lane in self._everyone if lane not in lanes})
+        self._stranded.update(dict.fromkeys(sorted(self._wanted.difference(lanes)), failure))
+        self._wanted.clear()
+        return _all_failed(lanes, failure)
 
     def _begin(self, lanes: Sequence[int], seeds: Sequence[int | None]) -> LaneResets:
         if self.is_seeded:
@@ -131,6 +141,26 @@ class ForeignLanes:
         actions: (R, ...) in the structure of the action space.
         lanes: R lane numbers; the others get a filler action.
         """
+        if self._lost or self._stranded:
+            return self._step_after_loss(actions, lanes)
+        return self._try_step(actions, lanes)
+
+    def _step_after_loss(self, actions: Batch, lanes: Sequence[int]) -> LaneSteps:
+        """Fail the episodes that a failed reset took with it; step if any lane began after that."""
+        failures = {row: self._lost[lane] for row, lane in enumerate(lanes) if lane in self._lost}
+        if len(failures) < len(lanes):
+            steps = self._try_step(actions, lanes)
+            failures = {**steps.failures, **failures}
+        else:
+            steps = LaneSteps(None, np.zeros(len(lanes)), [])
+        steps.failures = failures
+        steps.ended = [end for end in steps.ended if end[0] not in failures]
+        if self._stranded and steps.started is None:
+            told, self._stranded = self._stranded, {}
+            steps.started = _failed(told)
+        return steps
+
+    def _try_step(self, actions: Batch, lanes: Sequence[int]) -> LaneSteps:
         try:
             return self._step(actions, lanes)
         except EnvironmentBuildError:
@@ -237,7 +267,12 @@ class ForeignLanes:
 
 
 def _all_failed(lanes: Sequence[int], failure: Failure) -> LaneResets:
-    return LaneResets(lanes, None, [{} for _ in lanes], dict.fromkeys(range(len(lanes)), failure))
+    return _failed(dict.fromkeys(lanes, failure))
+
+
+def _failed(failures: Mapping[int, Failure]) -> LaneResets:
+    """Return resets that failed, given as lane -> why."""
+    return LaneResets(list(failures), None, [{} for _ in failures], dict(enumerate(failures.values())))
 
 
 def _rewards(rewards: Any, num_lanes: int) -> npt.NDArray[np.float64]:
@@ -314,7 +349,10 @@ def _as_batch(view: SpaceView, observations: Any, num_lanes: int, name: str = ""
             raise ValueError(f"{where}: {len(observations)} for {num_lanes} lanes")
         return list(observations)
     # In rows, whatever order the environment keeps them in: everything that comes after goes row by row.
-    batch = np.array(observations, view.dtype, order="C")
+    given = np.asarray(observations)
+    batch = np.array(given, view.dtype, order="C")
+    if view.dtype is not None and view.dtype.kind in "iu" and given.dtype.kind == "f" and np.any(batch != given):
+        raise ValueError(f"{where}: {given.dtype} numbers do not fit into {view.dtype}")
     if batch.shape != (num_lanes, *view.shape):
         raise ValueError(f"{where}: expected shape {(num_lanes, *view.shape)}, got {batch.shape}")
     return batch

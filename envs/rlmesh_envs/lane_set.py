@@ -57,7 +57,7 @@ class LaneSet:
         # Rows that are arrays are views of the caller's batch, which an environment might write into.
         self._copies_actions = not (action.is_array and action.shape == ())
         self._has_looked = False
-        #: The first exception of the last call, for those who want it raised.
+        #: The first exception since this was set to None, for those who want it raised.
         self.first_error: BaseException | None = None
         self._step: list[Callable[[Any], Any]] = []
         self._limit: list[float] = []
@@ -118,7 +118,7 @@ class LaneSet:
             except (Exception, SystemExit) as error:
                 failures[row] = failure_from(error, "reset")
                 self._is_broken[lane] = True
-                self.first_error = self.first_error or error
+                self.first_error = error if self.first_error is None else self.first_error
                 info = None
             self._birth[lane] = self._together if lane in self._rows else 0
             infos.append({} if info is None else info)
@@ -225,7 +225,7 @@ class LaneSet:
     def _fail(self, failures: dict[int, Failure], row: int, error: BaseException) -> None:
         failures[row] = failure_from(error, "step")
         self._is_broken[self._company[row]] = True
-        self.first_error = self.first_error or error
+        self.first_error = error if self.first_error is None else self.first_error
 
     def _plain_rewards(self, rewards: Sequence[Any], failures: dict[int, Failure]) -> list[float]:
         """Return the rewards as finite floats; one that is none fails its lane."""

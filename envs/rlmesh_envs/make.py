@@ -241,12 +241,12 @@ def _make_native(request: EnvRequest, source: EnvSpec | Any) -> VectorEnv[Any, A
             where="env.wrappers",
             mend="drop them, or use --vectorization sync",
         )
-    kwargs = dict(request.kwargs)
+    kwargs = copy.deepcopy(dict(request.kwargs))
     if request.max_episode_steps is not None:
         kwargs["max_episode_steps"] = request.max_episode_steps
     try:
         return gym.make_vec(source, num_envs=request.num_envs, vectorization_mode="vector_entry_point", **kwargs)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _cannot_build(request, error) from error
 
 
@@ -268,7 +268,7 @@ def _make_gymnasium(request: EnvRequest, source: EnvSpec | Any) -> VectorEnv[Any
         )
     except HarnessError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _cannot_build(request, error) from error
 
 
@@ -281,21 +281,23 @@ def _foreign(
     env = build()
     try:
         lanes = ForeignLanes(env, build)
+        return lanes, _foreign_info(request, source, env, lanes)
     except BaseException:
         env.close()
         raise
+
+
+def _foreign_info(request: EnvRequest, source: EnvSpec | Any, env: Any, lanes: ForeignLanes) -> EnvInfo:
     envs = getattr(env.unwrapped, "envs", None)
     spec = source if isinstance(source, EnvSpec) else env.spec
     registered = spec.max_episode_steps if spec is not None else None
-    limit = _limit(envs[0]) if envs else request.max_episode_steps or registered
-    info = EnvInfo(
+    return EnvInfo(
         id=spec.id if spec is not None else request.id,
         layers=(*_layers(env), *(_layers(envs[0]) if envs else _distant_layers(env))),
-        max_episode_steps=limit,
+        max_episode_steps=_limit(envs[0]) if envs else request.max_episode_steps or registered,
         autoreset=lanes.autoreset,
         is_seeded=lanes.is_seeded,
     )
-    return lanes, info
 
 
 def _info(env: gym.Env[Any, Any]) -> EnvInfo:

@@ -9,6 +9,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import time
 from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -194,8 +195,8 @@ class WorkerLanes:
                 greeting = known.connection.recv()
                 if isinstance(greeting, Failure):
                     return self._lose(worker, greeting)
-            message = known.connection.recv_bytes()
-        except (EOFError, ConnectionResetError):
+            return self._read(known)
+        except (EOFError, ConnectionResetError, BrokenPipeError):
             known.process.join(1.0)
             code = known.process.exitcode
             failure = Failure(
@@ -204,6 +205,10 @@ class WorkerLanes:
                 mend="run with --vectorization sync to see the environment's own error",
             )
             return self._lose(worker, failure)
+
+    def _read(self, known: _Worker) -> Any:
+        """Return the next message of a worker that is alive."""
+        message = known.connection.recv_bytes()
         try:
             return ForkingPickler.loads(message)
         except Exception:  # what an info holds cannot be made here; its lane alone shall fail
@@ -219,7 +224,7 @@ class WorkerLanes:
     def _bury(self, worker: int) -> None:
         known, self._workers[worker] = self._workers[worker], None
         if known is not None:
-            _stop(known)
+            _stop(known, time.monotonic() + _CLOSE_SECONDS)
 
     def close(self) -> None:
         """Stop every worker; one that does not answer in five seconds is killed. Idempotent."""
@@ -231,15 +236,17 @@ def _close_all(workers: list[_Worker | None]) -> None:
         if known is not None:
             with contextlib.suppress(OSError):
                 known.connection.send(("close",))
+    until = time.monotonic() + _CLOSE_SECONDS
     for number, known in enumerate(workers):
         workers[number] = None
         if known is not None:
-            _stop(known)
+            _stop(known, until)
 
 
-def _stop(known: _Worker) -> None:
+def _stop(known: _Worker, until: float) -> None:
+    """Let a worker end by itself until a moment of `time.monotonic`, then kill it."""
     known.connection.close()
-    known.process.join(_CLOSE_SECONDS)
+    known.process.join(max(0.0, until - time.monotonic()))
     if known.process.is_alive():
         known.process.kill()
         known.process.join()

@@ -21,10 +21,6 @@ from rlmesh_adapters.errors import Failure
 Info = dict[str, Any]
 
 
-#: Shared, so typed as what nobody writes to.
-NO_FAILURES: Mapping[int, Failure] = {}
-
-
 class LaneResets(msgspec.Struct):
     """Lanes that stand at the first observation of an episode.
 

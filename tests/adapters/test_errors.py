@@ -41,15 +41,8 @@ def test_errors_cross_process_borders_whole(kind: type[HarnessError]) -> None:
 
 
 def test_failures_cross_process_borders_whole() -> None:
-    failure = Failure(phase="step", message="no", step=3, detail="file", mend="mend")
+    failure = Failure(phase="step", message="no", detail="file", mend="mend")
     assert pickle.loads(pickle.dumps(failure)) == failure
-
-
-def test_a_placed_failure_differs_in_its_step_alone() -> None:
-    failure = Failure(phase="policy", message="no", detail="file", mend="mend")
-    placed = failure.at_step(0)
-    assert placed == Failure(phase="policy", message="no", step=0, detail="file", mend="mend")
-    assert failure.step is None
 
 
 @pytest.mark.parametrize(
@@ -82,7 +75,7 @@ def raised_in_a_user_function() -> ValueError:
 
 def test_a_failure_says_where_the_exception_was_raised() -> None:
     failure = failure_from(raised_in_a_user_function(), "policy")
-    assert (failure.phase, failure.message, failure.step, failure.mend) == ("policy", "ValueError: no", None, "")
+    assert (failure.phase, failure.message, failure.mend) == ("policy", "ValueError: no", "")
     place, function = failure.detail.split(" in ")
     file, line = place.rsplit(":", 1)
     assert (Path(file).name, function) == (Path(__file__).name, "act")

@@ -125,7 +125,7 @@ def test_option_changes_the_route(flag, requested, tmp_path):
     routes = []
     for more in (given, without):
         request = requested("zero", "--env", "X", *more)
-        routes.append(read_route(request.route, read_flags(request)))
+        routes.append(read_route(request.route, read_flags(request))[0])
     assert routes[0] != routes[1]
 
 

@@ -118,7 +118,7 @@ def test_environments_that_step_in_lockstep_keep_all_their_lanes():
     def lanes(**env: Any) -> int:
         flags = {("env", name): value for name, value in {"id": "X", **env}.items()}
         values = {**flags, ("policy", "source"): "zero", ("num_envs",): 8, ("episodes",): 3}
-        return env_request(read_route(None, Flags(values=values))).num_envs
+        return env_request(read_route(None, Flags(values=values))[0]).num_envs
 
     assert lanes() == lanes(vectorization="async") == 3
     assert lanes(vectorization="native") == lanes(autoreset="same_step") == 8
@@ -217,7 +217,7 @@ class StopsAtOnce:
 
 def route_of_steps(**values: Any) -> Route:
     given = {("env", "id"): "cli_toys:Steps", ("policy", "source"): "zero"}
-    return read_route(None, Flags(values={**given, **{(name,): value for name, value in values.items()}}))
+    return read_route(None, Flags(values={**given, **{(name,): value for name, value in values.items()}}))[0]
 
 
 def test_run_that_is_stopped_says_what_is_missing(tmp_path):

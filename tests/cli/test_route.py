@@ -25,7 +25,7 @@ class Reader:
 
     def __call__(self, text: str, **flags: Any) -> Route:
         self.path.write_text(text, encoding="utf-8")
-        return read_route(self.path, flagged(**flags))
+        return read_route(self.path, flagged(**flags))[0]
 
     def refusal(self, text: str, **flags: Any) -> RouteError:
         with pytest.raises(RouteError) as caught:
@@ -90,7 +90,7 @@ def test_what_is_not_said_has_the_documented_default(read):
 
 
 def test_a_route_needs_no_file():
-    route = read_route(None, flagged(env__id="X", policy__source="zero", episodes=2, seed=3))
+    route = read_route(None, flagged(env__id="X", policy__source="zero", episodes=2, seed=3))[0]
     assert (route.env.id, route.policy.source, route.episode_seeds) == ("X", "zero", (3, 4))
 
 
@@ -128,7 +128,7 @@ def test_policy_flag_is_meant_from_where_the_user_stands(read):
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(0, 2**63), min_size=1, max_size=6))
 def test_seeds_are_played_as_listed_and_fix_the_number_of_episodes(seeds):
-    route = read_route(None, flagged(env__id="X", policy__source="zero", seeds=seeds))
+    route = read_route(None, flagged(env__id="X", policy__source="zero", seeds=seeds))[0]
     assert route.episode_seeds == tuple(seeds)
     assert route.episodes == len(seeds)
 

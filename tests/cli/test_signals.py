@@ -20,13 +20,13 @@ def test_before_anyone_listens_a_signal_interrupts_at_once(number):
 
 @pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("second", SIGNALS)
-def test_first_signal_asks_and_the_second_interrupts(number, second, capsys):
+def test_first_signal_asks_and_the_second_interrupts(number, second, capfd):
     asked = []
     with StopOnSignal() as stopper:
         stopper.watch(lambda: asked.append("stop"))
         signal.raise_signal(number)
         assert asked == ["stop"]
-        assert "press Ctrl-C again to stop at once" in capsys.readouterr().err
+        assert "press Ctrl-C again to stop at once" in capfd.readouterr().err
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(second)
     assert asked == ["stop"]

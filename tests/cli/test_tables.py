@@ -12,15 +12,14 @@ from rich.console import Console
 
 from rlmesh_adapters.advisories import Advisory
 from rlmesh_cli.evaluate import Evaluation
-from rlmesh_cli.exits import Exit
 from rlmesh_cli.gates import GateVerdict
 from rlmesh_cli.tables import number, show_evaluation, success_text, time_line
 
 CAUTION = Advisory(code="success-at-reset", severity="caution", message="2 of 3 episodes report success", count=2)
 INFO = Advisory(code="actions-clipped", severity="info", message="actions were clipped", count=7)
-PASSED = GateVerdict(gate="errors == 0", metric="errors", value=0.0, passed=True)
-MISSED = GateVerdict(gate="success_rate >= 0.9", metric="success_rate", value=0.5, passed=False)
-UNMEASURED = GateVerdict(gate="speed > 1", metric="speed", value=None, passed=False)
+PASSED = GateVerdict(gate="errors == 0", metric="errors", op="==", value=0.0, passed=True)
+MISSED = GateVerdict(gate="success_rate >= 0.9", metric="success_rate", op=">=", value=0.5, passed=False)
+UNMEASURED = GateVerdict(gate="speed > 1", metric="speed", op=">", value=None, passed=False)
 
 
 def shown(
@@ -30,7 +29,6 @@ def shown(
     stream = io.StringIO()
     show_evaluation(
         run,
-        Exit.DONE,
         strict=strict,
         every=every,
         quiet=quiet,
@@ -92,7 +90,7 @@ def test_text_of_users_is_never_read_as_markup():
     tricky = "[red]x[/red] [/] [bold] :smile: [link=a]b[/link]"
     run = evaluation(
         [errored(0, tricky), row(1, success=True, end="terminated", metrics={"[b]m[/b]": 1.0})],
-        verdicts=[GateVerdict(gate="[i]g[/i] > 1", metric="[i]g[/i]", value=None, passed=False)],
+        verdicts=[GateVerdict(gate="[i]g[/i] > 1", metric="[i]g[/i]", op=">", value=None, passed=False)],
         advisories=(Advisory(code="a", severity="caution", message="[u]said[/u]"),),
         metrics=("[b]m[/b]",),
         rule="[s]rule[/s]",
