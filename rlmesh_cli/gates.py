@@ -77,9 +77,9 @@ def info_metrics(gates: tuple[Gate, ...]) -> tuple[str, ...]:
 
 
 def judge(gate: Gate, summary: Summary) -> GateVerdict:
-    """Hold a run's summary against one bar; a metric that was not measured misses it."""
+    """Hold a run's summary against one bar; a metric that was not measured, or is not finite, misses it."""
     value = _measure(gate.metric, summary)
-    passed = value is not None and not math.isnan(value) and _COMPARE[gate.op](value, gate.bound)
+    passed = value is not None and math.isfinite(value) and _COMPARE[gate.op](value, gate.bound)
     return GateVerdict(gate=str(gate), metric=gate.metric, op=gate.op, value=value, passed=passed)
 
 

@@ -64,6 +64,15 @@ class Broken(Steps):
         raise RuntimeError("[red]gear[/red] is broken")
 
 
+class Unready(Steps):
+    """Cannot be reset with seed 0."""
+
+    def reset(self, *, seed=None, options=None):
+        if seed == 0:
+            raise RuntimeError("not ready")
+        return super().reset(seed=seed, options=options)
+
+
 class Unbuildable(Steps):
     """Cannot be made."""
 

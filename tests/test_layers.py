@@ -27,7 +27,7 @@ ONLY = {
     "rich": ("rlmesh_cli.tables", "rlmesh_cli.progress"),
     "yaml": ("rlmesh_cli.yamls",),
     "subprocess": ("rlmesh_cli.provenance",),
-    "multiprocessing": ("rlmesh_envs.processes",),
+    "multiprocessing": ("rlmesh_envs.processes", "rlmesh_envs.worker"),
 }
 
 #: An adapter has no clock, no files, no processes, no network and no environment variables.

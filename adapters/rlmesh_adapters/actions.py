@@ -77,7 +77,7 @@ class ActionSeam:
             raise ActionError(
                 f"what the policy returned {reason}: expected {self._wanted(lead)}, got {_briefly(raw)}",
                 where=where,
-                mend="return one array whose rows all have the same shape",
+                mend="return only the action" if _is_with_state(raw) else "return one array of equal rows",
             ) from error
         if lead and lead[-1] is None and array.shape[: len(lead)] == (*(lead[:-1]), 0):
             raise empty_chunk(where)
@@ -206,6 +206,11 @@ class ActionSeam:
     def _wanted(self, lead: Lead) -> str:
         axes: tuple[Any, ...] = (*("H" if axis is None else axis for axis in lead), *self.view.shape)
         return f"{self.view.dtype}({', '.join(map(str, axes))}{',' if len(axes) == 1 else ''})"
+
+
+def _is_with_state(raw: Any) -> bool:
+    """Tell whether an answer looks like (action, state), as some libraries' `predict` returns it."""
+    return isinstance(raw, tuple) and len(raw) == 2 and (raw[1] is None or isinstance(raw[1], (tuple, dict)))
 
 
 def _fits(shape: tuple[int, ...], lead: Lead, tail: tuple[int, ...]) -> bool:

@@ -10,9 +10,11 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector.async_vector_env import AsyncState
 
 from rlmesh_adapters.batches import Batch, BatchLayout, copy_batch, map_leaves, put_rows, take_rows
 from rlmesh_adapters.errors import EnvironmentBuildError, Failure, failure_from
@@ -21,6 +23,9 @@ from rlmesh_adapters.spaces import SpaceView, zero_value
 from .infos import split_infos
 from .spaces import view_of
 from .steps import Info, LaneResets, LaneSteps, bad_reward, check_info
+
+_TOGETHER = "all lanes of a vector environment fail together"
+_TOGETHER_OURS = f"{_TOGETHER}; without --autoreset only the one that raised does"
 
 AnyVectorEnv = VectorEnv[Any, Any, Any]
 
@@ -167,7 +172,9 @@ class ForeignLanes:
             raise
         except (Exception, SystemExit) as error:
             # One exception ends a vector environment: all its episodes fail, and the next reset builds it anew.
-            self._failure = failure = failure_from(error, "step")
+            failure = failure_from(error, "step")
+            mend = failure.mend or (_TOGETHER_OURS if self._is_gymnasium else _TOGETHER)
+            self._failure = failure = msgspec.structs.replace(failure, mend=mend)
             waiting = sorted(self._wanted)
             started = _all_failed(waiting, failure) if waiting else None
             failures = dict.fromkeys(range(len(lanes)), failure)
@@ -257,12 +264,20 @@ class ForeignLanes:
 
     def _renew(self) -> None:
         with contextlib.suppress(Exception):  # what is broken may not even close
-            self._env.close()
+            self.close()
         self._env = self._rebuild()
         self._forget()
 
     def close(self) -> None:
-        """Close the vector environment."""
+        """Close the vector environment; workers that are in the middle of something are not waited for."""
+        vector = self._env.unwrapped
+        if isinstance(vector, AsyncVectorEnv) and vector._state is not AsyncState.DEFAULT:
+            for process in vector.processes:
+                process.kill()
+                process.join()
+            vector._state = AsyncState.DEFAULT  # nobody is left who could answer
+            self._env.close(terminate=True)
+            return
         self._env.close()
 
 

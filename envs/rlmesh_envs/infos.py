@@ -59,13 +59,14 @@ def final_info(info: Info) -> Info:
 def read_flag(info: Mapping[str, Any], key: str) -> bool | None:
     """Return a yes-or-no value of an info, None if it is absent or is no single truth value.
 
-    Takes bools, numbers and one-element arrays; what is not finite is no value. Dots lead into nested dicts.
+    Takes bools, the numbers 0 and 1, and one-element arrays of them. Dots lead into nested dicts.
     """
     value = info.get(key)
     if value is True or value is False:
         return value
     number = read_number(info, key)
-    return None if number is None else number != 0
+    # A grade such as 0.3 is neither; a rule on the metric may judge it.
+    return bool(number) if number in (0, 1) else None
 
 
 def read_number(info: Mapping[str, Any], key: str) -> float | None:

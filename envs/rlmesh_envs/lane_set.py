@@ -109,7 +109,7 @@ class LaneSet:
             try:
                 if self._is_broken[lane]:
                     self._rebuild(lane)
-                observation, info = self.envs[lane].reset(seed=seed)
+                observation, info = _as_pair(self.envs[lane].reset(seed=seed))
                 self.layout.write(observations, row, observation)
                 if info is not None:
                     check_info(info)
@@ -223,7 +223,7 @@ class LaneSet:
         return LaneSteps(observations, plain, ended, infos, failures)
 
     def _fail(self, failures: dict[int, Failure], row: int, error: BaseException) -> None:
-        failures[row] = failure_from(error, "step")
+        failures[row] = _step_failure(error)
         self._is_broken[self._company[row]] = True
         self.first_error = error if self.first_error is None else self.first_error
 
@@ -303,6 +303,26 @@ class LaneSet:
 
 
 _MISSING = object()
+
+
+def _as_pair(answer: Any) -> tuple[Any, Info | None]:
+    """Return what a reset gave as (observation, info)."""
+    if not isinstance(answer, (tuple, list)) or len(answer) != 2:
+        shown = f"{len(answer)} values" if isinstance(answer, (tuple, list)) else type(answer).__name__
+        raise TypeError(f"reset returned {shown}, expected (observation, info)")
+    return answer[0], answer[1]
+
+
+def _step_failure(error: BaseException) -> Failure:
+    trace = error.__traceback__
+    if isinstance(error, (TypeError, ValueError)) and trace is not None and trace.tb_next is None:
+        # Raised here and no deeper: the answer could not be taken apart.
+        return Failure(
+            phase="step",
+            message=f"step did not return (observation, reward, terminated, truncated, info): {error}",
+            mend="return these five, as gymnasium.Env.step does",
+        )
+    return failure_from(error, "step")
 
 
 def _shortcut(env: gym.Env[Any, Any]) -> tuple[Callable[[Any], Any], float]:

@@ -218,6 +218,8 @@ def _cannot_build(request: EnvRequest, error: BaseException) -> EnvironmentBuild
     arguments = ", ".join(f"{key}={value!r}" for key, value in request.kwargs.items())
     if isinstance(first, (ModuleNotFoundError, gym.error.DependencyNotInstalled)):
         mend = "install the package it needs"
+    elif not request.kwargs and not isinstance(first, TypeError):
+        mend = "build it in a Python shell to see more"
     else:
         mend = "check its arguments: env.kwargs in a route, --env-arg NAME=VALUE on the command line"
     place = user_place(first.__traceback__)

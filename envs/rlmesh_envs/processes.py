@@ -8,10 +8,8 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
-import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
-from multiprocessing.connection import Connection
+from collections.abc import Mapping, Sequence
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
 from multiprocessing.util import Finalize
@@ -23,18 +21,13 @@ from rlmesh_adapters.batches import Batch, BatchLayout, put_rows, take_rows
 from rlmesh_adapters.errors import (
     EnvironmentBuildError,
     Failure,
-    HarnessError,
     describe_error,
-    failure_from,
 )
 
-from .lane_set import LaneSet
-from .request import EnvInfo, EnvRequest
+from .request import EnvRequest
 from .spaces import view_of
 from .steps import Info, LaneResets, LaneSteps
-
-#: Builds the lanes of one worker, inside the worker.
-Serve = Callable[[EnvRequest, int], tuple[LaneSet, EnvInfo]]
+from .worker import Greeting, Serve, open_sealed, work
 
 _CLOSE_SECONDS = 5.0
 
@@ -148,7 +141,7 @@ class WorkerLanes:
         # Pickled by us, so that a worker that cannot read it can say so in its own words.
         request = self._request if is_fork else self._pickled()
         process = self._context.Process(
-            target=_work,
+            target=work,
             args=(theirs, request, self._serve, self._sizes[worker], inherited if is_fork else []),
             daemon=True,
             name=f"lanes-{worker}",
@@ -167,11 +160,11 @@ class WorkerLanes:
                 mend="use --start-method fork or --vectorization sync",
             ) from error
 
-    def _greet(self, worker: int) -> _Greeting:
+    def _greet(self, worker: int) -> Greeting:
         answer = self._receive(worker, "build")
         if isinstance(answer, Failure):
             raise EnvironmentBuildError(answer.message, where=answer.detail or "worker process", mend=answer.mend)
-        assert isinstance(answer, _Greeting)
+        assert isinstance(answer, Greeting)
         return answer
 
     def _send(self, worker: int, message: tuple[Any, ...]) -> None:
@@ -213,7 +206,7 @@ class WorkerLanes:
             return ForkingPickler.loads(message)
         except Exception:  # what an info holds cannot be made here; its lane alone shall fail
             known.connection.send(("again",))
-            return _open_sealed(*known.connection.recv())
+            return open_sealed(*known.connection.recv())
 
     def _lose(self, worker: int, failure: Failure) -> Failure:
         """Bury a worker; the episodes of all its lanes are lost."""
@@ -252,7 +245,7 @@ def _stop(known: _Worker, until: float) -> None:
         known.process.join()
 
 
-def _check_alike(greetings: Mapping[int, _Greeting]) -> None:
+def _check_alike(greetings: Mapping[int, Greeting]) -> None:
     """Refuse workers whose spaces differ.
 
     greetings: first lane of a worker -> what it said.
@@ -272,12 +265,6 @@ class _Worker(msgspec.Struct):
     process: BaseProcess
     connection: Any
     is_new: bool = False
-
-
-class _Greeting(msgspec.Struct, frozen=True):
-    observation_space: Any
-    action_space: Any
-    info: EnvInfo
 
 
 def check_start_method(name: str | None) -> None:
@@ -301,98 +288,3 @@ def _merge_step(merged: LaneSteps, rewards: list[float], rows: list[int], part: 
         for position, row in enumerate(rows):
             infos[row] = part.infos[position]
         merged.infos = infos
-
-
-def _work(
-    connection: Connection,
-    request: EnvRequest | bytes,
-    serve: Serve,
-    num_lanes: int,
-    inherited: list[Connection],
-) -> None:
-    """Run one worker until it is told to close or its parent is gone."""
-    # The parent decides when to stop: a Ctrl-C reaches the whole group, and would print a stack for each.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    for other in inherited:
-        other.close()
-    try:
-        known: EnvRequest = ForkingPickler.loads(request) if isinstance(request, bytes) else request
-        lanes, info = serve(known, num_lanes)
-        connection.send(_Greeting(lanes.single_observation_space, lanes.single_action_space, info))
-    except (Exception, SystemExit) as error:
-        connection.send(_build_failure(error))
-        return
-    try:
-        _answer(connection, lanes)
-    except (EOFError, BrokenPipeError, ConnectionResetError):
-        pass
-    finally:
-        lanes.close_lanes()
-
-
-def _answer(connection: Connection, lanes: LaneSet) -> None:
-    answer: LaneResets | LaneSteps | None = None
-    while True:
-        verb, *arguments = connection.recv()
-        if verb == "close":
-            return
-        if verb == "again":
-            assert answer is not None
-            connection.send(_seal(answer))
-            continue
-        numbers, values = arguments
-        reset, step = lanes.reset_lanes, lanes.step_lanes
-        answer = reset(numbers, values) if verb == "reset" else step(values, numbers)
-        try:
-            message = ForkingPickler.dumps(answer)
-        except Exception:  # an info that cannot be sent; the sealed form says which
-            message = ForkingPickler.dumps(_open_sealed(*_seal(answer)))
-        connection.send_bytes(message)
-
-
-#: An answer without infos, and each row's info pickled by itself, or why it cannot be.
-_Sealed = tuple[LaneResets | LaneSteps, list[bytes | str]]
-
-
-def _seal(answer: LaneResets | LaneSteps) -> _Sealed:
-    sealed: list[bytes | str] = []
-    for info in answer.infos or ():
-        try:
-            sealed.append(bytes(ForkingPickler.dumps(info)))
-        except Exception as error:
-            sealed.append(describe_error(error))
-    return msgspec.structs.replace(answer, infos=[]), sealed
-
-
-def _open_sealed(answer: LaneResets | LaneSteps, sealed: list[bytes | str]) -> LaneResets | LaneSteps:
-    """Put the infos back; one that cannot be read fails its row alone."""
-    phase = "reset" if isinstance(answer, LaneResets) else "step"
-    infos: list[Info] = []
-    failures = dict(answer.failures)
-    for row, part in enumerate(sealed):
-        info: Info = {}
-        try:
-            if isinstance(part, str):
-                raise TypeError(part)
-            info = ForkingPickler.loads(part)
-        except Exception as error:
-            text = f"the info cannot be sent from the worker process: {describe_error(error)}"
-            failures[row] = Failure(phase=phase, message=text, mend="use --vectorization sync")
-        infos.append(info)
-    if isinstance(answer, LaneResets):
-        return msgspec.structs.replace(answer, infos=infos, failures=failures)
-    ended = [end for end in answer.ended if end[0] not in failures]
-    return msgspec.structs.replace(answer, infos=infos or None, failures=failures, ended=ended)
-
-
-def _build_failure(error: BaseException) -> Failure:
-    failure = failure_from(error, "reset")
-    if isinstance(error, HarnessError):
-        return failure
-    return Failure(
-        phase="reset",
-        message=f"a worker process cannot build the environment: {failure.message}",
-        detail=failure.detail,
-        mend="run with --vectorization sync to see more",
-    )

@@ -113,7 +113,10 @@ def eval_command(
         bool, typer.Option("--json", help="Print one JSON document and nothing else.", rich_help_panel=_SHOW)
     ] = False,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print only where the run is.", rich_help_panel=_SHOW)
+        bool,
+        typer.Option(
+            "--quiet", "-q", help="Print only what was missed and where the run is.", rich_help_panel=_SHOW
+        ),
     ] = False,
 ) -> None:
     """Score a policy: play seeded episodes, print what happened, write the run.

@@ -89,7 +89,7 @@ def test_numbers_are_cast_into_the_dtype_of_the_space(space: spaces.Space[Any], 
         (UNEVEN, np.array([[0, None]] * 2), (2,), "takes numbers, got object", "return float32"),
         (UNEVEN, None, (), "is not an array of numbers: expected float32(2,), got NoneType None", "one array"),
         (UNEVEN, {"arm": 1}, (), "is not an array of numbers: expected float32(2,), got dict", "one array"),
-        (UNEVEN, [[0, 0], [0]], (2,), "is ragged: expected float32(2, 2), got list [[0, 0], [0]]", "same shape"),
+        (UNEVEN, [[0, 0], [0]], (2,), "is ragged: expected float32(2, 2), got list [[0, 0], [0]]", "equal rows"),
         (HAND, np.zeros((2, 3)), (2,), "expected a dict with `arm`, `grip`, got float64(2, 3)", ""),
         (HAND, {"arm": [0, 0]}, (), "expected `arm`, `grip`, got `arm`", "a dict like the action space"),
         (HAND, {}, (), "expected `arm`, `grip`, got nothing", ""),
@@ -191,3 +191,10 @@ def test_nothing_clipped_is_told_as_none() -> None:
 def test_structures_are_dicts_tuples_and_lists_alone() -> None:
     with pytest.raises(ActionError, match="expected a tuple of 2 parts, got deque"):
         seam_of(PAIR).convert(deque([0, 1]), (), "here")
+
+
+@pytest.mark.parametrize("state", [None, (), {"h": 1}])
+def test_an_action_with_a_state_beside_it_is_told_to_go_alone(state: Any) -> None:
+    with pytest.raises(ActionError) as caught:
+        seam_of(spaces.Box(-1, 1, (3,), np.float32)).convert((np.zeros(3), state), (), "predict")
+    assert caught.value.mend == "return only the action"

@@ -186,3 +186,21 @@ def test_a_python_number_that_is_stored_as_another_one_is_refused_or_named(
 )
 def test_the_signature_lists_the_leaves(space: spaces.Space[Any], text: str) -> None:
     assert batches.signature(BatchLayout(view_of(space)).allocate(2)) == text
+
+
+@pytest.mark.parametrize(
+    ("space", "value", "fitting"),
+    [
+        (spaces.Box(0, 255, (2,), np.uint8), np.array([0.9, 3.0]), np.array([9.0, 3.0])),
+        (spaces.Box(0, 255, (2,), np.uint8), np.array([300, 3]), np.array([200, 3])),
+        (spaces.Box(0, 255, (2,), np.uint8), np.array([np.nan, 3]), np.float32([4, 3])),
+        (spaces.Discrete(5), np.float64(2.7), np.float64(2.0)),
+        (spaces.MultiDiscrete([5, 5]), np.float32([1.5, 2]), np.float32([1, 2])),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
+def test_whole_numbers_are_never_cut_off(space: spaces.Space[Any], value: Any, fitting: Any) -> None:
+    assert filled(space, [fitting])[0].tolist() == fitting.tolist()
+    for given_value in (value, value.tolist()):
+        with pytest.raises(ValueError, match="does not fit into"):
+            filled(space, [given_value])

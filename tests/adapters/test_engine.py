@@ -269,3 +269,27 @@ def test_lanes_that_share_a_policy_with_reset_are_a_caution(
     plan = engine.configure("route", Resetting, shared)
     assert plan.sharing == runs
     assert [advisory.code for advisory in book.cautions] == codes
+
+
+def test_policies_that_could_not_be_used_are_closed() -> None:
+    closed = []
+
+    class Resetting(Constant):
+        def reset(self) -> None: ...
+
+        def close(self) -> None:
+            closed.append(self.action)
+
+    single = Resetting(3)
+    with pytest.raises(LoadError, match="one single object"):
+        AdapterEngine().configure("route", lambda: single, contract(num_lanes=2))
+    assert closed == [3]
+
+    class Bare:
+        def close(self) -> None:
+            closed.append("bare")
+            raise OSError("closing fails as well")
+
+    with pytest.raises(LoadError):
+        AdapterEngine().configure("route", Bare, contract())
+    assert closed == [3, "bare"]

@@ -247,3 +247,33 @@ def test_watcher_is_told_the_plan_and_the_end(tmp_path):
     evaluate(route_of_steps(episodes=2), out=tmp_path, watcher=Watcher(), stopper=NeverStops(), source={})
     assert told[0] == 2
     assert told[-1] == "end"
+
+
+def test_resets_that_fail_before_a_policy_that_fails_leave_no_folder(tmp_path):
+    """The policy's first call is asked for the lane whose reset went well."""
+    policy = policy_file(tmp_path, ZERO.replace("return 0", "raise ValueError('no')"))
+    code, folder = play(tmp_path, policy, "cli_toys:Unready", episodes=2, num_envs=2, quiet=True)
+    assert (code, folder) == (2, None)
+    code, folder = play(tmp_path, "zero", "cli_toys:Unready", episodes=3, num_envs=2, quiet=True)
+    assert code == 4
+    assert [row["end"] for row in rows_of(folder)] == ["error", "terminated", "terminated"]
+    code, folder = play(tmp_path, "zero", "cli_toys:Unready", episodes=1, quiet=True, out=tmp_path / "one")
+    assert (code, [row["end"] for row in rows_of(folder)]) == (4, ["error"])
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_interrupt_in_the_policys_close_keeps_the_rows_and_names_the_folder(tmp_path, twice, capfd):
+    text = (
+        "import signal, os\n"
+        + ZERO
+        + (
+            "\n    def close(self):\n        os.kill(os.getpid(), signal.SIGINT)\n"
+            + ("        os.kill(os.getpid(), signal.SIGINT)\n" if twice else "")
+        )
+    )
+    code, folder = play(tmp_path, policy_file(tmp_path, text), episodes=2, quiet=True)
+    assert code == (130 if twice else 0)
+    assert folder is not None
+    assert len(rows_of(folder)) == 2
+    assert read(folder)["status"] == ("interrupted" if twice else "finished")
+    assert "nothing was written" not in capfd.readouterr().err

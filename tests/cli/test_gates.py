@@ -117,3 +117,10 @@ def test_metrics_that_no_run_has_by_itself_are_read_from_infos():
         map(parse_gate, ["errors == 0", "arm.speed > 1", "mean_return > 1", "success_rate > 0", "v < 1"])
     )
     assert info_metrics(gates) == ("arm.speed", "v")
+
+
+@pytest.mark.parametrize("gate", ["mean_return >= 1", "mean_return > -1", "mean_return != 3"])
+def test_a_mean_that_is_not_finite_passes_no_bar(gate):
+    rows = [row(0, return_=math.inf), row(1, return_=1.0)]
+    verdict = judge(parse_gate(gate), summarise(rows, planned=2, rule="", metrics=()))
+    assert (verdict.value, verdict.passed) == (math.inf, False)

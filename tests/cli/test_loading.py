@@ -246,3 +246,11 @@ def test_constructor_that_raises_is_named_with_its_line(statement, tmp_path):
     error = refusal(path)
     assert "Policy cannot be built" in error.cause
     assert error.where.startswith(f"{path}:3 in __init__")
+
+
+def test_a_module_that_misses_another_one_of_a_like_name_is_not_itself_missing(tmp_path, monkeypatch):
+    policy_file(tmp_path, "import torchlike\n" + ZERO, "torchlike_policy.py")
+    monkeypatch.chdir(tmp_path)
+    error = refusal("torchlike_policy")
+    assert "No module named 'torchlike'" in error.cause
+    assert "neither a built-in policy" in refusal("torchlike_missing.deep").cause

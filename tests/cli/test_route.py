@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -293,3 +296,24 @@ def test_message_about_a_long_value_stays_short(read):
 def test_a_bound_on_the_return_is_a_rule(read):
     rule = read(BASE + "success: {return_at_least: 475}\n").success_rule
     assert (rule.return_at_least, rule.describe()) == (475.0, "return >= 475")
+
+
+@pytest.mark.parametrize("seed", ["seed: 5", "seed: 0"])
+def test_a_file_that_counts_from_a_seed_and_lists_seeds_is_refused(read, seed):
+    error = read.refusal(BASE + seed + "\nseeds: [7]\n")
+    assert "a list of seeds contradict one another" in error.cause
+    assert error.where == "r.yaml:4: seeds"
+    assert read(BASE + seed + "\nseeds: null\n").seeds is None
+    assert read(BASE + seed + "\nseeds: [7]\n", seeds=[1, 2]).episode_seeds == (1, 2)
+
+
+def test_the_hash_of_a_route_is_of_the_bytes_that_were_read(tmp_path):
+    # A pipe can be read once only.
+    path, text = tmp_path / "pipe", BASE.encode()
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(text,))
+    writer.start()
+    route, digest = read_route(path, flagged())
+    writer.join()
+    assert (route.env.id, digest) == ("X", hashlib.sha256(text).hexdigest())
+    assert read_route(None, flagged(env__id="X", policy__source="zero"))[1] is None

@@ -164,3 +164,19 @@ def test_folder_that_cannot_be_made_is_named(place, words, tmp_path):
     assert words in mended(caught.value).cause
     assert caught.value.where == "--out"
     assert (tmp_path / "file").read_text() == "kept"
+
+
+def test_a_row_that_the_disk_takes_in_parts_is_whole(tmp_path):
+    made = RunStore(tmp_path, env="e", policy="p")
+
+    class Narrow:
+        def write(self, data: bytes) -> int:
+            return file.write(data[:7])
+
+        def close(self) -> None:
+            file.close()
+
+    file, made._episodes = made._episodes, Narrow()
+    made.append(row(0), row(1))
+    made.close()
+    assert read_episodes(made.path) == [row(0), row(1)]

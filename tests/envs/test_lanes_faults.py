@@ -11,6 +11,7 @@ import pytest
 from env_fakes import Answer, Tape
 from env_plays import in_order, play_alone, play_lanes
 
+from rlmesh_envs.lane_set import LaneSet
 from rlmesh_envs.lanes import LaneVectorEnv
 
 #: The tape whose second step goes wrong; its lane has neighbours with other numbers.
@@ -269,3 +270,37 @@ def test_flags_of_any_truth_type_end_the_episode_as_plain_bools(yes, no, count):
     ended = lanes.step_lanes(np.zeros(count, np.int64), tuple(range(count))).ended
     assert ended == [(row, False, True) for row in range(count)]
     assert {type(flag) for _, *flags in ended for flag in flags} == {bool}
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda full: full[:4], "step did not return (observation, reward, terminated, truncated, info): "),
+        (lambda full: (*full, 1), "step did not return (observation, reward, terminated, truncated, info): "),
+        (lambda full: None, "step did not return (observation, reward, terminated, truncated, info): "),
+        (lambda full: int("x"), "ValueError: invalid literal"),
+    ],
+)
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_step_that_returns_another_number_of_values_is_told_what_is_expected(answer, words, number):
+    lanes = LaneSet([lambda: Tape(twist=lambda tape, full: answer(full))] * number)
+    lanes.reset_lanes(range(number), range(number))
+    steps = lanes.step_lanes(np.ones(number, np.int64), tuple(range(number)))
+    assert [failure.message.startswith(words) for failure in steps.failures.values()] == [True] * number
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (np.zeros(2), "reset returned ndarray, expected (observation, info)"),
+        ((np.zeros(3),), "reset returned 1 values"),
+        ((np.zeros(3), {}, 1), "reset returned 3 values"),
+        (None, "reset returned NoneType"),
+    ],
+)
+def test_a_reset_of_the_old_kind_is_told_what_is_expected(given, words):
+    class Old(Tape):
+        def reset(self, **options):
+            return given
+
+    assert words in LaneSet([Old]).reset_lanes([0], [0]).failures[0].message
