@@ -23,6 +23,8 @@ CORNER_NAMES = ("predict", "predict_batch", "predict_chunk", "predict_chunk_batc
 
 # Peers call the number of executed actions by the longer name.
 _HORIZON_NAMES = ("horizon", "execution_horizon")
+#: What a corner may take by name beside the observation.
+_PASSED = (*_HORIZON_NAMES, "context", "state")
 _STACKED_FIRST = ("predict_batch", "predict_chunk_batch", "predict", "predict_chunk")
 _CHUNKS_FIRST = ("predict_chunk_batch", "predict_chunk", "predict_batch", "predict")
 
@@ -71,7 +73,8 @@ def choose_corner(policy: object, horizon: int) -> Corner:
     horizon: actions executed a call, at least 1. Over 1 a chunk corner is preferred; at 1 the corner that
     takes the whole batch.
 
-    Raises LoadError if the policy has no corner at all.
+    Raises LoadError if the policy has no corner at all, or one that cannot be called with an observation and what
+    we pass by name.
     """
     present = corner_names(policy)
     for name in _CHUNKS_FIRST if horizon > 1 else _STACKED_FIRST:
@@ -86,21 +89,63 @@ def choose_corner(policy: object, horizon: int) -> Corner:
 
 def _corner(policy: object, name: str) -> Corner:
     call = getattr(policy, name)
-    parameters = parameter_names(call)
+    if inspect.iscoroutinefunction(call):
+        raise LoadError(
+            f"`{name}` is async", where=_place(call), mend="make it a plain function; nobody awaits it"
+        )
+    parameters = _parameters(call)
+    # The first one is the observation, whatever it is called; many call it `state`.
+    options = _by_name(parameters[1:]) if parameters is not None else frozenset()
+    if parameters is not None:
+        _check_parameters(name, call, parameters)
     return Corner(
         name=name,
         call=call,
-        horizon_name=next((known for known in _HORIZON_NAMES if known in parameters), ""),
-        wants_context="context" in parameters,
-        wants_state="state" in parameters,
+        horizon_name=next((known for known in _HORIZON_NAMES if known in options), ""),
+        wants_context="context" in options,
+        wants_state="state" in options,
     )
+
+
+def _check_parameters(name: str, call: Callable[..., Any], parameters: list[inspect.Parameter]) -> None:
+    """Raise LoadError for a corner that takes no observation, or cannot do without what nobody passes."""
+    if not parameters or parameters[0].kind in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD):
+        raise LoadError(f"`{name}` takes no observation", where=_place(call), mend=f"write `{name}(obs)`")
+    rest = parameters[1:]
+    given = _by_name(rest).intersection(_PASSED)
+    missing = [
+        parameter.name
+        for parameter in rest
+        if parameter.default is inspect.Parameter.empty
+        and parameter.kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        and parameter.name not in given
+    ]
+    if missing:
+        raise LoadError(
+            f"`{name}` needs `{'`, `'.join(missing)}`, which nobody passes",
+            where=_place(call),
+            mend=f"give it a default; {', '.join(_PASSED)} are passed by name where a corner takes them",
+        )
+
+
+def _place(call: Callable[..., Any]) -> str:
+    """Return `file:line` of a function, or its name where it has none."""
+    code = getattr(inspect.unwrap(call), "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else repr(call)
 
 
 def parameter_names(call: Callable[..., Any]) -> frozenset[str]:
     """Return the names by which a callable can be given arguments; empty where it cannot be told."""
+    return _by_name(_parameters(call) or [])
+
+
+def _parameters(call: Callable[..., Any]) -> list[inspect.Parameter] | None:
     try:
-        parameters = inspect.signature(call).parameters.values()
+        return list(inspect.signature(call).parameters.values())
     except (TypeError, ValueError):  # builtins and extension types without a signature
-        return frozenset()
-    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return frozenset(parameter.name for parameter in parameters if parameter.kind in by_name)
+        return None
+
+
+def _by_name(parameters: list[inspect.Parameter]) -> frozenset[str]:
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return frozenset(parameter.name for parameter in parameters if parameter.kind in kinds)

@@ -68,7 +68,7 @@ class Methods:
         """Take the context and a state."""
 
 
-def positional(obs: Any, horizon: int, /) -> None:
+def positional(obs: Any, horizon: int = 1, /) -> None:
     """Cannot be given its horizon by name."""
 
 
@@ -86,6 +86,10 @@ def anything(obs: Any, **options: Any) -> None:
         (Methods().predict, ("", True, True)),
         (positional, ("", False, False)),
         (anything, ("", False, False)),
+        (lambda state: 0, ("", False, False)),
+        (lambda context: 0, ("", False, False)),
+        (lambda horizon, state: 0, ("", False, True)),
+        (lambda *args, state: 0, ("", False, True)),
         (functools.partial(lambda state, obs: 0, 5), ("", False, False)),
         (functools.partial(lambda obs, context, state: 0, context=5), ("", True, True)),
     ],
@@ -105,3 +109,33 @@ class LyingSignature:
 @pytest.mark.parametrize("call", [LyingSignature(), np.add], ids=["lying", "built-in"])
 def test_a_callable_without_a_readable_signature_is_given_nothing_by_name(call: Any) -> None:
     assert not parameter_names(call) & {"horizon", "context", "state"}
+
+
+async def later(obs: Any) -> int:
+    return 0
+
+
+def needing(obs: Any, gain: float, *, bias: float, horizon: int = 1) -> int:
+    return 0
+
+
+def by_position(obs: Any, state: Any, /) -> int:
+    return 0
+
+
+@pytest.mark.parametrize(
+    ("call", "cause", "mend"),
+    [
+        (later, "`predict` is async", "plain function"),
+        (lambda: 0, "`predict` takes no observation", "write `predict(obs)`"),
+        (lambda *, obs: 0, "`predict` takes no observation", "write `predict(obs)`"),
+        (needing, "`predict` needs `gain`, `bias`, which nobody passes", "context, state are passed by name"),
+        (by_position, "`predict` needs `state`, which nobody passes", "give it a default"),
+    ],
+)
+def test_a_corner_that_cannot_be_called_is_refused_with_its_place(call: Any, cause: str, mend: str) -> None:
+    with pytest.raises(LoadError) as caught:
+        choose_corner(SimpleNamespace(predict=call), 1)
+    assert caught.value.cause == cause
+    assert mend in caught.value.mend
+    assert caught.value.where == f"{__file__}:{call.__code__.co_firstlineno}"

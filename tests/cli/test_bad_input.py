@@ -252,7 +252,6 @@ METHODS = "class Mute(Exception):\n    def __str__(self): raise OSError\nclass P
         ("    def predict(self, obs):\n        raise Mute\n", ["Mute: (its message", "policy.py:5"]),
         ("    def predict(self, obs):\n        import sys; sys.exit(0)\n", ["SystemExit", "policy.py:5"]),
         ("    def reset(self):\n        raise SystemExit(3)\n" + ZERO[14:], ["SystemExit", "policy.py:5"]),
-        ("    def predict(self):\n        return 0\n", ["TypeError"]),
     ],
 )
 def test_policy_that_fails_at_its_first_call(methods, words, num_envs, refused):
