@@ -16,7 +16,7 @@ import numpy as np
 from rlmesh_adapters.batches import Batch, BatchLayout, copy_batch, iterate_rows
 from rlmesh_adapters.errors import EnvironmentBuildError, Failure, failure_from
 
-from .spaces import view_of
+from .spaces import check_alike, view_of
 from .steps import Info, LaneResets, LaneSteps, bad_reward, check_info, scalar_reward
 
 EnvBuilder = Callable[[], gym.Env[Any, Any]]
@@ -77,22 +77,13 @@ class LaneSet:
         self._is_lone = False
 
     def _check_spaces(self) -> None:
-        first = self.envs[0]
         if len({id(env) for env in self.envs}) < len(self.envs):
             raise EnvironmentBuildError(
                 f"{len(self.envs)} lanes were built from one and the same environment object",
                 where="environment",
                 mend="return a new environment each time it is built",
             )
-        for lane, env in enumerate(self.envs):
-            for what in ("observation_space", "action_space"):
-                if getattr(env, what) != getattr(first, what):
-                    raise EnvironmentBuildError(
-                        f"lanes differ: {what} of lane {lane} is {getattr(env, what)}, "
-                        f"of lane 0 {getattr(first, what)}",
-                        where="environment",
-                        mend="make the environment's spaces the same each time it is built",
-                    )
+        check_alike(dict(enumerate(self.envs)))
 
     def reset_lanes(self, lanes: Sequence[int], seeds: Sequence[int | None]) -> LaneResets:
         """Reset the given lanes, each with its own seed.
@@ -178,7 +169,7 @@ class LaneSet:
                     if self._together >= self._until:
                         ended = self._with_late(ended)
                     return LaneSteps(batch, rewards, ended, infos, failures)
-            except Exception:
+            except Exception:  # whose fault it is shows below, lane by lane
                 pass
         return self._conclude(seen, rewards, infos, ended, failures)
 

@@ -9,7 +9,7 @@ import contextlib
 import multiprocessing
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
 from multiprocessing.util import Finalize
@@ -25,7 +25,7 @@ from rlmesh_adapters.errors import (
 )
 
 from .request import EnvRequest
-from .spaces import view_of
+from .spaces import check_alike, view_of
 from .steps import Info, LaneResets, LaneSteps
 from .worker import Greeting, Serve, open_sealed, work
 
@@ -67,7 +67,7 @@ class WorkerLanes:
             for worker in range(count):
                 self._start(worker)
             greetings = [self._greet(worker) for worker in range(count)]
-            _check_alike(dict(zip(bounds, greetings, strict=False)))
+            check_alike(dict(zip(bounds, greetings, strict=False)))
         except BaseException:
             self.close()
             raise
@@ -243,22 +243,6 @@ def _stop(known: _Worker, until: float) -> None:
     if known.process.is_alive():
         known.process.kill()
         known.process.join()
-
-
-def _check_alike(greetings: Mapping[int, Greeting]) -> None:
-    """Refuse workers whose spaces differ.
-
-    greetings: first lane of a worker -> what it said.
-    """
-    for lane, greeting in greetings.items():
-        for what in ("observation_space", "action_space"):
-            first, found = getattr(greetings[0], what), getattr(greeting, what)
-            if found != first:
-                raise EnvironmentBuildError(
-                    f"lanes differ: {what} of lane {lane} is {found}, of lane 0 {first}",
-                    where="environment",
-                    mend="make the environment's spaces the same each time it is built",
-                )
 
 
 class _Worker(msgspec.Struct):

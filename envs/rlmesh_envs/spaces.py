@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
+from rlmesh_adapters.errors import EnvironmentBuildError
 from rlmesh_adapters.spaces import SpaceView, frozen_array
 
 
@@ -53,3 +55,21 @@ def _whole_numbers(kind: Any, space: spaces.Space[Any], low: Any, high: Any) -> 
 
 def _label(space: spaces.Space[Any]) -> str:
     return repr(space)
+
+
+def check_alike(known: Mapping[int, Any]) -> None:
+    """Refuse lanes whose spaces differ from those of lane 0.
+
+    known: lane -> whatever has its `observation_space` and `action_space`.
+
+    Raises EnvironmentBuildError, naming the lane and both spaces.
+    """
+    for lane, one in known.items():
+        for what in ("observation_space", "action_space"):
+            first, found = getattr(known[0], what), getattr(one, what)
+            if found != first:
+                raise EnvironmentBuildError(
+                    f"lanes differ: {what} of lane {lane} is {found}, of lane 0 {first}",
+                    where="environment",
+                    mend="make the environment's spaces the same each time it is built",
+                )
