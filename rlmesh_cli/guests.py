@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import logging
 import os
 import random
 import sys
@@ -12,8 +11,12 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
+
+#: Level of a root logger that nobody has changed.
+_WARNING = 30
 
 
 @contextlib.contextmanager
@@ -23,8 +26,7 @@ def as_guest() -> Iterator[None]:
     Prints go to standard error. Everything else is as before afterwards, also on error.
     """
     folder, argv = os.getcwd(), list(sys.argv)
-    root = logging.getLogger()
-    level, disabled, handlers = root.level, logging.root.manager.disable, list(root.handlers)
+    log_state = _log_state()
     python_state = random.getstate()
     numpy_state = np.random.get_state()  # noqa: NPY002 - the legacy global state is what a guest may have seeded
     torch = sys.modules.get("torch")
@@ -35,13 +37,30 @@ def as_guest() -> Iterator[None]:
     finally:
         os.chdir(folder)
         sys.argv[:] = argv
-        root.setLevel(level)
-        logging.disable(disabled)
-        root.handlers[:] = handlers
+        _restore_logging(*log_state)
         random.setstate(python_state)
         np.random.set_state(numpy_state)  # noqa: NPY002
         if torch is not None and torch_state is not None:
             torch.set_rng_state(torch_state)
+
+
+def _log_state() -> tuple[int, int, list[Any]]:
+    """Return level, disabled level and handlers of the root logger, as they are or as they will be at first."""
+    # Not imported for this alone: it is a part of the time that a start takes.
+    logging = sys.modules.get("logging")
+    if logging is None:
+        return _WARNING, 0, []
+    root = logging.getLogger()
+    return root.level, root.manager.disable, list(root.handlers)
+
+
+def _restore_logging(level: int, disabled: int, handlers: list[Any]) -> None:
+    logging = sys.modules.get("logging")
+    if logging is not None:
+        root = logging.getLogger()
+        root.setLevel(level)
+        logging.disable(disabled)
+        root.handlers[:] = handlers
 
 
 def module_name(path: Path) -> str:

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import random
+import subprocess
 import sys
 
 import numpy as np
@@ -153,3 +154,20 @@ def test_neighbours_can_be_imported_but_hide_nothing(tmp_path, monkeypatch):
     assert sys.path[-1] == str(tmp_path)
     append_folder(tmp_path)
     assert sys.path.count(str(tmp_path)) == 1
+
+
+def test_logging_that_a_guest_brings_along_is_left_as_it_is_at_first():
+    """In a process of its own, for here it is loaded already."""
+    code = """
+import sys
+from rlmesh_cli.guests import as_guest
+assert "logging" not in sys.modules
+with as_guest():
+    import logging
+    logging.basicConfig(level=5)
+    logging.disable(logging.CRITICAL)
+root = logging.getLogger()
+print(root.level == logging.WARNING, root.manager.disable == logging.NOTSET, root.handlers)
+"""
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.split() == ["True", "True", "[]"]
