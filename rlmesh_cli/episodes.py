@@ -9,7 +9,7 @@ import msgspec
 End = Literal["terminated", "truncated", "step_cap", "time_cap", "error"]
 
 
-class Episode(msgspec.Struct, frozen=True):
+class Episode(msgspec.Struct, frozen=True, gc=False):
     """One planned episode.
 
     index: 0-based place in the plan.
@@ -45,7 +45,7 @@ class EpisodeError(msgspec.Struct, frozen=True, kw_only=True):
     place: str | None = None
 
 
-class Seconds(msgspec.Struct, frozen=True, kw_only=True):
+class Seconds(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Where an episode's time went, in seconds; what lanes did together is divided evenly among them.
 
     env: in `step` and `reset`. policy: inside the policy's own code. adapter: conversion and checks.
@@ -58,7 +58,7 @@ class Seconds(msgspec.Struct, frozen=True, kw_only=True):
     total: float
 
 
-class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True):
+class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One row of `episodes.jsonl`.
 
     seed: None where the environment could not be seeded for this episode alone.

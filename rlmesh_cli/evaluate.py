@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -101,6 +102,19 @@ def evaluate(route: Route, *, out: Path, watcher: Watcher, stopper: Stopper, sou
             out=out,
         )
         return run.play(watcher, stopper)
+
+
+@contextlib.contextmanager
+def _settled_heap() -> Iterator[None]:
+    """Keep the garbage collector from going through all that was loaded, again and again, while the loop runs."""
+    if gc.get_freeze_count():  # somebody else's
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def _contract(route: Route, lanes: Lanes) -> RouteContract:
@@ -243,10 +257,11 @@ class _Run:
         watcher.begin(self._route.episodes)
         began = time.perf_counter()
         try:
-            for results in rollout.run():
-                if self._opened is not None:
-                    self._opened.append(*results)
-                self._rows.extend(results)
+            with _settled_heap():
+                for results in rollout.run():
+                    if self._opened is not None:
+                        self._opened.append(*results)
+                    self._rows.extend(results)
         except KeyboardInterrupt:
             status = "interrupted"
         finally:

@@ -73,21 +73,18 @@ class InfoReader:
                 return
 
 
-class Outcome:
+class Outcome(msgspec.Struct):
     """What one running episode has reported so far.
 
     final, any, at_reset: see EpisodeResult. source: the key of `final`.
     reported: metric -> the last number that was reported.
     """
 
-    __slots__ = ("any", "at_reset", "final", "reported", "source")
-
-    def __init__(self) -> None:
-        self.final: bool | None = None
-        self.any: bool | None = None
-        self.at_reset: bool | None = None
-        self.source: str | None = None
-        self.reported: dict[str, float] = {}
+    final: bool | None = None
+    any: bool | None = None
+    at_reset: bool | None = None
+    source: str | None = None
+    reported: dict[str, float] = {}
 
     def judge(self, rule: SuccessRule, total: float) -> tuple[bool | None, str | None]:
         """Return (success, where it was read) of a finished episode with return `total`."""

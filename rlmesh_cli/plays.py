@@ -16,7 +16,7 @@ from .outcomes import InfoReader, Outcome
 from .tallies import Shares
 
 
-class Play:
+class Play(msgspec.Struct):
     """One episode on one lane.
 
     context: what the policy may know of it. lane: where it runs. seed: as planned, taken or not.
@@ -26,34 +26,18 @@ class Play:
     first: the first observation until it has a row in the batch.
     """
 
-    __slots__ = (
-        "before",
-        "begun_clock",
-        "begun_step",
-        "calls",
-        "clipped",
-        "context",
-        "first",
-        "lane",
-        "outcome",
-        "reset_seconds",
-        "seed",
-        "start_hash",
-    )
-
-    def __init__(self, context: EpisodeContext, lane: int, seed: int, clock: float) -> None:
-        self.context = context
-        self.lane = lane
-        self.seed = seed
-        self.begun_clock = clock
-        self.begun_step = 0
-        self.before = (0, 0.0, 0.0, 0.0)
-        self.calls = 0
-        self.clipped = 0
-        self.first: Any = None
-        self.outcome = Outcome()
-        self.reset_seconds = 0.0
-        self.start_hash: str | None = None
+    context: EpisodeContext
+    lane: int
+    seed: int
+    begun_clock: float
+    begun_step: int = 0
+    before: tuple[int, float, float, float] = (0, 0.0, 0.0, 0.0)
+    calls: int = 0
+    clipped: int = 0
+    first: Any = None
+    outcome: Outcome = msgspec.field(default_factory=Outcome)
+    reset_seconds: float = 0.0
+    start_hash: str | None = None
 
     def begin(self, shares: Shares) -> None:
         """Note the sums from which this episode's part is counted."""
@@ -67,7 +51,7 @@ class Play:
             reader.read_reset(info, self.outcome)
 
 
-class Ending(msgspec.Struct, frozen=True):
+class Ending(msgspec.Struct, frozen=True, gc=False):
     """How an episode ended.
 
     row: of the roster. terminated, truncated: as the environment gave them.

@@ -24,11 +24,11 @@ from rlmesh_envs.steps import LaneResets, LaneSteps
 
 from .asking import Asking
 from .episodes import Episode, EpisodeResult
-from .fingerprints import TraceBook
 from .outcomes import InfoReader
 from .plays import Ending, Play, finish
 from .seats import Seats
 from .tallies import Shares, Tally
+from .traces import TraceBook
 
 
 class Lanes(Protocol):
@@ -327,7 +327,7 @@ class Rollout:
             if failure is None:
                 play.first = row_of(resets.observations, row)
                 play.read_start(resets.infos[row], self._reader)
-                self._plays[lane] = play
+                self._seats.join(lane, play)
                 continue
             ending = Ending(row, failure=failure)
             traced = self._trace.end(lane)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rlmesh_adapters.batches import Batch, BatchLayout, put_rows, take_rows
+from rlmesh_adapters.context import EpisodeContext
 from rlmesh_adapters.roster import Roster
 
 from .plays import Play
@@ -21,6 +24,13 @@ class Seats:
         self.roster = Roster((), ())
         self.observations: Batch = layout.allocate(0)
         self._layout = layout
+        self._joined: list[int] = []
+        self._rows: dict[int, int] = {}
+
+    def join(self, lane: int, play: Play) -> None:
+        """Let an episode run that stands at its first observation."""
+        self.plays[lane] = play
+        self._joined.append(lane)
 
     def empty(self, rows: int) -> Batch:
         """Return a batch of undefined observations."""
@@ -28,21 +38,28 @@ class Seats:
 
     def settle(self) -> None:
         """Seat the running plays: those that go on keep their observation, new ones bring their first."""
-        plays, before = self.plays, self.roster.lanes
-        lanes = before if plays.keys() == set(before) else tuple(sorted(plays))
-        fresh = [row for row, lane in enumerate(lanes) if plays[lane].first is not None]
-        if lanes is not before:
-            self._move(lanes)
-        for row in fresh:
-            play = plays[lanes[row]]
-            self._layout.write(self.observations, row, play.first)
-            play.first = None
+        plays, before, joined = self.plays, self.roster, self._joined
+        self._joined = []
+        if plays.keys() == self._rows.keys():
+            contexts = list(before.episodes)
+            self._write_firsts(joined, contexts)
+            self.roster = before.playing(contexts)
+            return
+        lanes = tuple(sorted(plays))
+        self._move(lanes)
         contexts = [plays[lane].context for lane in lanes]
-        self.roster = self.roster.playing(contexts) if lanes is before else Roster(lanes, contexts)
+        self._write_firsts(joined, contexts)
+        self.roster = Roster(lanes, contexts)
+
+    def _write_firsts(self, joined: Sequence[int], contexts: list[EpisodeContext]) -> None:
+        for lane in joined:
+            row, play = self._rows[lane], self.plays[lane]
+            self._layout.write(self.observations, row, play.first)
+            contexts[row], play.first = play.context, None
 
     def _move(self, lanes: tuple[int, ...]) -> None:
         """Move the observations of lanes that go on to their new rows."""
-        old = {lane: row for row, lane in enumerate(self.roster.lanes)}
+        old, self._rows = self._rows, {lane: row for row, lane in enumerate(lanes)}
         kept = [row for row, lane in enumerate(lanes) if self.plays[lane].first is None]
         seated = self._layout.allocate(len(lanes))
         if kept:

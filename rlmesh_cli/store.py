@@ -10,6 +10,7 @@ import math
 import os
 import re
 import secrets
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -40,16 +41,16 @@ class RunStore:
 
     def append(self, *results: EpisodeResult) -> None:
         """Write a line for each episode, all in one system call as a rule."""
-        data = b"".join([self._encode(result) + b"\n" for result in results])
+        # Of what a row holds only the return can be infinite; strict_json flags it, and is slow.
+        if isfinite(sum([result.return_ for result in results])):
+            data = self._encoder.encode_lines(results)
+        else:
+            data = b"".join([strict_json(result) + b"\n" for result in results])
         written = self._episodes.write(data)
         # A disk that is nearly full takes a part; the call after that says so.
         while written is not None and written < len(data):
             data = data[written:]
             written = self._episodes.write(data)
-
-    def _encode(self, result: EpisodeResult) -> bytes:
-        # Of what a row holds only the return can be infinite; strict_json flags it, and is slow.
-        return self._encoder.encode(result) if math.isfinite(result.return_) else strict_json(result)
 
     def write(self, name: str, record: dict[str, Any]) -> None:
         """Write a JSON file in one piece: it is there whole, or as it was before."""

@@ -69,13 +69,14 @@ def _comparer(low: Array, high: Array) -> Callable[[Array], bool]:
     # Bounds are repeated to the batch's size, for broadcasting over a short last axis loops over rows; and
     # bytes are compared, for `all` of a small array takes longer than the comparison that made it.
     at_least, at_most = np.greater_equal, np.less_equal
-    shape, lows, highs, yes = (-1,), low, high, b""
+    form: Any = None
+    lows, highs, yes = low, high, b""
     ends = list(zip(low.ravel().tolist(), high.ravel().tolist(), strict=True))
     bounded = [(place, least, most) for place, (least, most) in enumerate(ends) if (least, most) != (-inf, inf)]
     few = len(ends) if len(ends) <= _FEW_FLOATS else -1
 
     def all_inside(batch: Array) -> bool:
-        nonlocal shape, lows, highs, yes
+        nonlocal form, lows, highs, yes
         if batch.size == few:
             values = batch.ravel().tolist()
             for position, lowest, highest in bounded:
@@ -84,12 +85,13 @@ def _comparer(low: Array, high: Array) -> Callable[[Array], bool]:
             total = sum(values)
             # NaN spoils the sum; infinities that cancel out do so too, and are told apart one by one.
             return total == total or all(value == value for value in values)
-        if batch.shape != shape:
-            shape = batch.shape
-            lows = np.ascontiguousarray(np.broadcast_to(low, shape))
-            highs = np.ascontiguousarray(np.broadcast_to(high, shape))
+        if (batch.shape, batch.strides) != form:
+            form = (batch.shape, batch.strides)
+            # In the memory order of the batch, rows first or columns first.
+            lows, highs = np.empty_like(batch), np.empty_like(batch)
+            lows[...], highs[...] = low, high
             yes = b"\x01" * batch.size
-        return at_least(batch, lows).tobytes() == yes and at_most(batch, highs).tobytes() == yes
+        return at_least(batch, lows).tobytes("A") == yes and at_most(batch, highs).tobytes("A") == yes
 
     return all_inside
 

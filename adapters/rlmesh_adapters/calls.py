@@ -62,7 +62,7 @@ class PolicyCaller:
         if rows != self._quick_rows:
             self._quick_rows, self._quick_shape = rows, (rows, *self._seam.view.shape)
             self._keeps_spare = isinstance(batch, np.ndarray) and _is_worth_keeping(batch, rows)
-        spare = batch.copy() if self._keeps_spare else batch
+        spare = batch.copy("K") if self._keeps_spare else batch
         started = self._clock()
         try:
             raw = self._quick_call(batch)

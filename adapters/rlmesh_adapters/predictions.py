@@ -16,7 +16,7 @@ from .chunks import chunk_length
 from .errors import Failure
 
 
-class Prediction(msgspec.Struct):
+class Prediction(msgspec.Struct, gc=False):
     """Checked actions for M rows.
 
     actions: (M, H, ...) from a chunk corner, (M, ...) from the others, in the action space's dtypes; undefined

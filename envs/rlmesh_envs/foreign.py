@@ -363,9 +363,9 @@ def _as_batch(view: SpaceView, observations: Any, num_lanes: int, name: str = ""
         if len(observations) != num_lanes:
             raise ValueError(f"{where}: {len(observations)} for {num_lanes} lanes")
         return list(observations)
-    # In rows, whatever order the environment keeps them in: everything that comes after goes row by row.
+    # In the memory order that the environment chose: to turn a large array around costs more than to read it.
     given = np.asarray(observations)
-    batch = np.array(given, view.dtype, order="C")
+    batch = np.array(given, view.dtype, order="K")
     if view.dtype is not None and view.dtype.kind in "iu" and given.dtype.kind == "f" and np.any(batch != given):
         raise ValueError(f"{where}: {given.dtype} numbers do not fit into {view.dtype}")
     if batch.shape != (num_lanes, *view.shape):

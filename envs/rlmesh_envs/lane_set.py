@@ -59,12 +59,14 @@ class LaneSet:
         self._has_looked = False
         #: The first exception since this was set to None, for those who want it raised.
         self.first_error: BaseException | None = None
-        self._step: list[Callable[[Any], Any]] = []
+        self._inner: list[gym.Env[Any, Any]] = []
         self._limit: list[float] = []
         for env in self.envs:
-            stepper, limit = _shortcut(env)
-            self._step.append(stepper)
+            inner, limit = _shortcut(env)
+            self._inner.append(inner)
             self._limit.append(limit)
+        # The first reset goes through every wrapper, later ones where steps go.
+        self._reset: list[Callable[..., Any]] = [env.reset for env in self.envs]
         # The company is who stepped together last. A lane's age is the count of company steps since its
         # birth; while it is not of the company, its birth is kept as a negative age.
         self._company: tuple[int, ...] = ()
@@ -100,7 +102,8 @@ class LaneSet:
             try:
                 if self._is_broken[lane]:
                     self._rebuild(lane)
-                observation, info = _as_pair(self.envs[lane].reset(seed=seed))
+                observation, info = _as_pair(self._reset[lane](seed=seed))
+                self._reset[lane] = self._inner[lane].reset
                 self.layout.write(observations, row, observation)
                 if info is not None:
                     check_info(info)
@@ -273,7 +276,7 @@ class LaneSet:
         self._rows = {lane: row for row, lane in enumerate(lanes)}
         self._together = 0
         self._set_until()
-        self._steppers = [self._step[lane] for lane in lanes]
+        self._steppers = [self._inner[lane].step for lane in lanes]
         self._batch_shape = (len(lanes), *self.layout.shape)
         self._is_lone = len(lanes) == 1 and self._is_array and self._is_flat
 
@@ -281,9 +284,10 @@ class LaneSet:
         with contextlib.suppress(Exception):  # what is broken may not even close
             self.envs[lane].close()
         self.envs[lane] = self._builders[lane]()
-        self._step[lane], self._limit[lane] = _shortcut(self.envs[lane])
+        self._inner[lane], self._limit[lane] = _shortcut(self.envs[lane])
+        self._reset[lane] = self.envs[lane].reset
         if lane in self._rows:
-            self._steppers[self._rows[lane]] = self._step[lane]
+            self._steppers[self._rows[lane]] = self._inner[lane].step
         self._is_broken[lane] = False
 
     def close_lanes(self) -> None:
@@ -316,16 +320,16 @@ def _step_failure(error: BaseException) -> Failure:
     return failure_from(error, "step")
 
 
-def _shortcut(env: gym.Env[Any, Any]) -> tuple[Callable[[Any], Any], float]:
-    """Return what steps an environment, and the limit in steps that is then ours to keep.
+def _shortcut(env: gym.Env[Any, Any]) -> tuple[gym.Env[Any, Any], float]:
+    """Return what is stepped of an environment, and the limit in steps that is then ours to keep.
 
     The time limit and the order check that `gymnasium.make` puts outermost are three Python frames a step.
-    Lanes count their own steps and never step before a reset, so those two are passed by; resets still go
-    through them. Any other wrapper is left in place.
+    Lanes count their own steps and never step before a reset, so those two are passed by. Any other wrapper is
+    left in place.
     """
     limit = inf
     while type(env) in (gym.wrappers.TimeLimit, gym.wrappers.OrderEnforcing):
         if isinstance(env, gym.wrappers.TimeLimit):
             limit = min(limit, env._max_episode_steps)
         env = env.env  # type: ignore[attr-defined]
-    return env.step, limit
+    return env, limit

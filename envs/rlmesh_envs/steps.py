@@ -21,7 +21,7 @@ from rlmesh_adapters.errors import Failure
 Info = dict[str, Any]
 
 
-class LaneResets(msgspec.Struct):
+class LaneResets(msgspec.Struct, gc=False):
     """Lanes that stand at the first observation of an episode.
 
     lanes: lane numbers.
@@ -38,7 +38,7 @@ class LaneResets(msgspec.Struct):
     casts: str = ""
 
 
-class LaneSteps(msgspec.Struct):
+class LaneSteps(msgspec.Struct, gc=False):
     """One step of R lanes.
 
     observations: (R, ...); arrays are new at every step and may be kept.

@@ -1,0 +1,176 @@
+"""Traces: what was executed and paid in each running episode; returns, lengths and hashes come from it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rlmesh_adapters.roster import Roster
+from rlmesh_adapters.spaces import SpaceView
+
+from .fingerprints import HEX_DIGITS
+from .stretches import ArrayStretch, ListStretch, Stretch, action_leaves, packed
+
+# Memory for blocks of all lanes, and for the open stretch. That of many lanes is small enough for the cache.
+_BLOCK_BYTES = 8_000_000
+_STRETCH_BYTES = 4_000_000
+_CACHED_BYTES = 300_000
+# So many steps of one lane are picked out of the open stretch faster than the stretch is folded.
+_FEW = 48
+# From so many lanes on, work that is done once for all of them pays.
+_MANY = 32
+
+#: One episode's rewards, or one leaf of its actions: bytes, or a contiguous array of them.
+Column = Any
+
+
+class TraceBook:
+    """Executed actions and rewards of all running lanes: returns, lengths and trace hashes come from it.
+
+    The last steps stand in a stretch, as they were made; earlier ones are folded into blocks with one row a lane.
+    A short episode never leaves the stretch, and a long one costs next to nothing a step. Rewards are added one
+    after the other, as a plain loop over the episode adds them.
+
+    num_lanes: N. action: space of one action.
+    """
+
+    def __init__(self, num_lanes: int, action: SpaceView) -> None:
+        self._parts = action_leaves(action)
+        is_many = num_lanes >= _MANY
+        stretch_bytes = num_lanes * (8 + sum(part.size for part in self._parts))
+        self._most = max(16, min(512, (_CACHED_BYTES if is_many else _STRETCH_BYTES) // stretch_bytes))
+        self._block = max(2 * self._most, min(1024, _BLOCK_BYTES // stretch_bytes))
+        self._num_lanes = num_lanes
+        self._rewards = np.zeros((num_lanes, self._block))
+        self._actions = [np.zeros((num_lanes, self._block, *part.shape), part.kept) for part in self._parts]
+        # Each lane's return up to the last folded step, and up to the step before that.
+        self._totals, self._totals_before = np.zeros((2, num_lanes))
+        self._roster = Roster((), ())
+        self._rows: dict[int, int] = {}
+        self._stretch: Stretch = ListStretch(0, self._parts)
+        # Steps are counted over the whole run; those from `_first` to `_folded` stand in the block.
+        self._first = self._folded = 0
+        self._begun = [0] * num_lanes
+        self._last_begun = 0
+        self._earlier: dict[int, Sequence[Column]] = {}
+
+    @property
+    def room(self) -> int:
+        """Steps that the open stretch can take."""
+        return self._most - self._stretch.taken
+
+    def open(self, roster: Roster) -> Stretch:
+        """Return the stretch that the roster's lanes go on with; it has room for at least one step."""
+        if roster.lanes is not self._roster.lanes:
+            self._fold()
+            self._roster = roster
+            self._rows = {lane: row for row, lane in enumerate(roster.lanes)}
+            is_many = roster.count >= _MANY
+            self._stretch = (
+                ArrayStretch(self._most, roster.count, self._parts)
+                if is_many
+                else ListStretch(roster.count, self._parts)
+            )
+        elif self.room <= 0:
+            self._fold()
+        return self._stretch
+
+    def begin(self, lane: int) -> None:
+        """Start a lane's episode at the next recorded step."""
+        self._begun[lane] = self._last_begun = self._folded + self._stretch.taken
+        self._totals[lane] = self._totals_before[lane] = 0.0
+        if self._earlier:
+            self._earlier.pop(lane, None)
+
+    def expect(self, endings: int) -> None:
+        """Get ready for so many episodes that end at once: one folding serves them all."""
+        if endings >= _MANY:
+            self._fold()
+
+    def end(self, lane: int, *, drop_last: bool = False) -> tuple[int, float, str]:
+        """Return (length, return, trace hash) of a lane's episode.
+
+        drop_last: the last recorded step did not finish.
+        """
+        stop = self._folded + self._stretch.taken - drop_last
+        begun = self._begun[lane]
+        if stop - max(begun, self._folded) > _FEW:
+            self._fold()
+        if lane in self._rows and self._folded < stop:
+            columns, total = self._open_columns(lane, stop)
+        else:
+            columns = ()
+            total = float((self._totals_before if drop_last and stop < self._folded else self._totals)[lane])
+        if begun < self._folded:
+            columns = self._folded_columns(lane, stop, columns)
+        return stop - begun, total, hashlib.sha256(b"".join(columns)).hexdigest()[:HEX_DIGITS]
+
+    def _open_columns(self, lane: int, stop: int) -> tuple[Sequence[Column], float]:
+        """Return what the open stretch holds of an episode, and its return so far."""
+        begun = self._begun[lane] - self._folded
+        total = float(self._totals[lane]) if begun < 0 else 0.0
+        rewards, columns = self._stretch.lane(self._rows[lane], slice(max(0, begun), stop - self._folded))
+        for reward in rewards:
+            total += reward
+        return [packed(rewards), *columns], float(total)
+
+    def _folded_columns(self, lane: int, stop: int, rest: Sequence[Column]) -> Sequence[Column]:
+        """Return what was set aside of an episode, what the block holds, and the rest; column by column."""
+        part = slice(max(0, self._begun[lane] - self._first), min(stop, self._folded) - self._first)
+        blocks: list[Column] = [column[lane, part] for column in (self._rewards, *self._actions)]
+        before = self._earlier.get(lane)
+        if before is None and not rest:
+            return blocks
+        sources: list[Sequence[Column]] = [source for source in (before, blocks, rest) if source]
+        return [b"".join(pieces) for pieces in zip(*sources, strict=True)]
+
+    def _fold(self) -> None:
+        """Move the open stretch into the block."""
+        stretch, roster = self._stretch, self._roster
+        taken = stretch.taken
+        if not taken:
+            return
+        if self._folded - self._first + taken > self._block:
+            self._set_aside()
+        now = self._folded - self._first
+        then = now + taken
+        # A slice is several times faster than an index of all lanes.
+        lanes = slice(None) if roster.count == self._num_lanes else roster.lane_index
+        rewards, actions = stretch.table()
+        self._rewards[lanes, now:then] = rewards.T
+        for kept, steps in zip(self._actions, actions, strict=True):
+            kept[lanes, now:then] = steps.swapaxes(0, 1)
+        if self._last_begun > self._folded:
+            for lane, row in self._rows.items():
+                # What the lane was paid in its last episode; adding zeros first changes no sum.
+                rewards[: max(0, self._begun[lane] - self._folded), row] = 0.0
+        # A sum that no float can hold is infinite, as in a plain loop.
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._add_up(rewards, lanes)
+        self._folded += taken
+        stretch.clear()
+
+    def _add_up(self, rewards: npt.NDArray[np.float64], lanes: Any) -> None:
+        """Add (T, R) rewards to the lanes' returns, one step after the other."""
+        if rewards.shape[1] < _MANY:
+            totals = np.add.accumulate(np.concatenate((self._totals[lanes][None], rewards)), axis=0)
+            self._totals_before[lanes], self._totals[lanes] = totals[-2], totals[-1]
+            return
+        # Down a column of many lanes every number is in another line of the cache; along the rows none is.
+        total = self._totals[lanes].copy()
+        for paid in rewards[:-1]:
+            total += paid
+        self._totals_before[lanes] = total
+        self._totals[lanes] = total + rewards[-1]
+
+    def _set_aside(self) -> None:
+        """Keep what the block holds of the running episodes as bytes, and empty it."""
+        for lane in self._rows:
+            if self._begun[lane] < self._folded:
+                columns = self._folded_columns(lane, self._folded, ())
+                self._earlier[lane] = [bytes(column) for column in columns]
+        self._first = self._folded
