@@ -25,12 +25,16 @@ from .tallies import Shares, Tally
 NextActions = tuple[Batch, npt.NDArray[np.bool_] | None, Mapping[int, Failure]]
 
 
+#: Takes observations (M, ...) and their M episodes.
+Observe = Callable[[Batch, Sequence[EpisodeContext]], None]
+
+
 class Asking:
     """Asks the policy for lanes whose queue is empty, and replays what was planned for the others.
 
     predict: the engine's door. replay: the queues. plan: how the route runs.
     plays, shares, tally: of the loop; calls are counted in them.
-    on_answer: called once, when the policy's first call went well.
+    on_answer: called once, when the policy's first call went well. observe: shown every step that is replayed.
     has_answered: whether the first call went well.
     seconds: spent inside the policy since the loop set it to zero; direct calls of `predict` are not in it.
     """
@@ -45,8 +49,10 @@ class Asking:
         shares: Shares,
         tally: Tally,
         on_answer: Callable[[], None],
+        observe: Observe | None = None,
     ) -> None:
         self.predict = predict
+        self._observe = observe
         self.seconds = 0.0
         self.wants_step = plan.wants_context
         self._is_chunked = plan.is_chunked
@@ -72,6 +78,8 @@ class Asking:
         if not roster.count:
             return None, None, NO_FAILURES
         asking = self._replay.asking(roster)
+        if self._observe is not None and asking is not None:
+            self._show_replayed(roster, observations, asking, self._observe)
         if asking is None or asking:
             prediction = self._ask(roster, observations, asking, since)
             failures = self.queue(roster, asking, prediction)
@@ -79,6 +87,12 @@ class Asking:
                 return None, None, failures
         actions, clipped = self._replay.pop(roster)
         return actions, clipped, NO_FAILURES
+
+    def _show_replayed(self, roster: Roster, observations: Batch, asking: Sequence[int], observe: Observe) -> None:
+        """Let frame windows see what lanes see that only replay."""
+        rows = sorted(set(range(roster.count)).difference(asking))
+        if rows:
+            observe(take_rows(observations, rows), [roster.episodes[row] for row in rows])
 
     def _ask(self, roster: Roster, observations: Batch, asking: Sequence[int] | None, since: int) -> Prediction:
         """Ask for the given rows of the roster; None is all of them."""

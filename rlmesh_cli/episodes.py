@@ -33,7 +33,8 @@ def plan_episodes(seeds: tuple[int, ...]) -> tuple[Episode, ...]:
 class EpisodeError(msgspec.Struct, frozen=True, kw_only=True):
     """Why an episode could not be finished.
 
-    phase: `reset` or `step` of the environment, `policy` (the call), `action` (its value).
+    phase: `reset` or `step` of the environment, `policy` (the call), `action` (its value), `adapter` (a
+        conversion of either).
     step: 0-based step it happened at; None before the first.
     message: type and text of the error.
     place: file, line and function of the user's code, or None.

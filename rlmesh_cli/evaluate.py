@@ -6,7 +6,7 @@ import contextlib
 import copy
 import gc
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -61,10 +61,19 @@ class Stopper(Protocol):
         ...
 
 
-def evaluate(route: Route, *, out: Path, watcher: Watcher, stopper: Stopper, source: dict[str, Any]) -> Evaluation:
+def evaluate(
+    route: Route,
+    *,
+    out: Path,
+    watcher: Watcher,
+    stopper: Stopper,
+    source: dict[str, Any],
+    trusts_entrypoints: bool = False,
+) -> Evaluation:
     """Play a route's episodes and write the run.
 
     out: folder that holds runs. source: `argv`, `route_file` and its hash, for the record.
+    trusts_entrypoints: whether functions that documents only name are imported and run.
 
     Raises HarnessError for whatever shows before the first policy call went well, when no folder is made yet,
     and RunInterruptedError where the end was not waited for.
@@ -78,7 +87,8 @@ def evaluate(route: Route, *, out: Path, watcher: Watcher, stopper: Stopper, sou
         stack.callback(git.close)
         engine = AdapterEngine(clock=time.perf_counter, advisories=AdvisoryBook())
         stack.callback(engine.close)
-        contract, guard = _contract(route, lanes), _guard(route, env)
+        contract = contract_of(route, lanes, env, policy, source=source, trusts_entrypoints=trusts_entrypoints)
+        guard = _guard(route, env)
         record = RunRecord(
             route,
             source=source,
@@ -117,13 +127,35 @@ def _settled_heap() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _contract(route: Route, lanes: Lanes) -> RouteContract:
-    return RouteContract(
+def contract_of(
+    route: Route,
+    lanes: Lanes,
+    env: EnvInfo,
+    policy: PolicySource,
+    *,
+    source: Mapping[str, Any],
+    trusts_entrypoints: bool = False,
+) -> RouteContract:
+    """Return what the engine is configured with: spaces, counts, and the documents of the route.
+
+    Raises DocumentError for documents of the environment that cannot be meant.
+    """
+    contract = RouteContract(
         observation=view_of(lanes.single_observation_space),
         action=view_of(lanes.single_action_space),
         num_lanes=lanes.num_envs,
         horizon=route.horizon,
         sharing=route.instances,
+    )
+    if not (route.env_tags or route.model_spec or route.ensemble or env.metadata):
+        return contract
+    from .adapting import with_documents  # noqa: PLC0415 - a route without conversion starts sooner
+
+    file = source.get("route_file")
+    folders = [Path(file).parent] if file else []
+    folders += [policy.file.parent] if policy.file is not None else []
+    return with_documents(
+        contract, route, env.metadata, folders=(*folders, Path.cwd()), trusts_entrypoints=trusts_entrypoints
     )
 
 

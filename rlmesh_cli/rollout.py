@@ -108,6 +108,7 @@ class Rollout:
             shares=self._shares,
             tally=self.tally,
             on_answer=on_answer,
+            observe=engine.route(route).observe if plan.wants_every_step else None,
         )
         self._step_limit_at: float = float("inf")
         self._deadline = float("inf")

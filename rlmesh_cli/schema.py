@@ -53,10 +53,19 @@ class SuccessRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     return_at_least: float | None = None
 
 
+class EnsembleRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Temporal ensembling; see rlmesh_adapters.contract.Ensemble."""
+
+    decay: Annotated[float, msgspec.Meta(ge=0)]
+    linear: tuple[str, ...] = ()
+
+
 class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Everything that a run is made of.
 
-    horizon: actions executed a policy call. instances: `shared`, `lane` (one policy object a lane) or `auto`.
+    env_tags, model_spec: v1 documents; without them those of the environment and of the policy are taken.
+    horizon: actions executed a policy call. ensemble: average overlapping chunks instead.
+    instances: `shared`, `lane` (one policy object a lane) or `auto`.
     seed: episode i resets with seed + i; seeds: or one seed an episode, as listed.
     metrics: info keys of numbers to keep by episode. gates: bars such as `success_rate >= 0.9`.
     """
@@ -64,7 +73,10 @@ class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     version: Literal[1] = 1
     env: EnvRoute = EnvRoute()
     policy: PolicyRoute = PolicyRoute()
+    env_tags: dict[str, Any] | None = None
+    model_spec: dict[str, Any] | None = None
     horizon: Count = 1
+    ensemble: EnsembleRoute | None = None
     num_envs: Count = 1
     episodes: Count = 50
     seed: NonNegative = 0
@@ -107,4 +119,5 @@ SECTIONS: dict[KeyPath, type[msgspec.Struct]] = {
     ("env",): EnvRoute,
     ("policy",): PolicyRoute,
     ("success",): SuccessRoute,
+    ("ensemble",): EnsembleRoute,
 }

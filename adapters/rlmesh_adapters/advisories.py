@@ -28,20 +28,24 @@ class Advisory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AdvisoryBook:
-    """Collects advisories; a code is kept once, with the first message and the summed count."""
+    """Collects advisories; code and subject are kept once, with the first message and the summed count."""
 
     def __init__(self) -> None:
         self._by_code: dict[str, Advisory] = {}
         self._lock = threading.Lock()
 
-    def add(self, code: str, severity: Severity, message: str, *, count: int = 1) -> None:
-        """Note an advisory, or raise the count of one that is known."""
+    def add(self, code: str, severity: Severity, message: str, *, count: int = 1, subject: str = "") -> None:
+        """Note an advisory, or raise the count of one that is known.
+
+        subject: what tells advisories of one code apart, where several of them may be kept.
+        """
+        key = f"{code} {subject}" if subject else code
         with self._lock:
-            known = self._by_code.get(code)
+            known = self._by_code.get(key)
             if known is None:
-                self._by_code[code] = Advisory(code=code, severity=severity, message=message, count=count)
+                self._by_code[key] = Advisory(code=code, severity=severity, message=message, count=count)
             else:
-                self._by_code[code] = msgspec.structs.replace(known, count=known.count + count)
+                self._by_code[key] = msgspec.structs.replace(known, count=known.count + count)
 
     def __contains__(self, code: str) -> bool:
         return code in self._by_code

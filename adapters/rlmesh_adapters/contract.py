@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import msgspec
 
 from .spaces import SpaceView
 
+if TYPE_CHECKING:  # a route without conversion does not need the documents
+    from .documents.spec import ModelSpec
+    from .documents.tags import EnvTags
+
+#: Where documents travel in the metadata of an environment.
+TAGS_KEY = "rlmesh.adapters.v1.env_tags"
+SPEC_KEY = "rlmesh.adapters.v1.model_spec"
+
 SHARINGS = ("auto", "shared", "lane")
+
+
+class Ensemble(msgspec.Struct, frozen=True, kw_only=True):
+    """Temporal ensembling: every step is asked, and what was planned for it is averaged.
+
+    decay: the i-th plan, the oldest being 0, weighs exp(-decay * i).
+    linear: roles of rotations and snapped components that may be averaged all the same.
+    """
+
+    decay: float
+    linear: tuple[str, ...] = ()
 
 
 class RouteContract(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,6 +38,13 @@ class RouteContract(msgspec.Struct, frozen=True, kw_only=True):
     num_lanes: N, at least 1.
     horizon: actions executed a call, at least 1.
     sharing: `shared` (one policy instance for all lanes), `lane` (one a running episode) or `auto`.
+    tags: what observation and action mean; None for a route without conversion. are_required: whether the route
+        itself gives them, so that a policy without a model spec is a mistake.
+    spec: what the model wants; None takes the policy's own `spec`. env_spec: what the environment proposes, taken
+        where neither says anything.
+    ensemble: how overlapping chunks are averaged, None executes them one after the other.
+    import_function: gives the function of a custom input that is only named; None refuses those.
+    read_statistics: gives the plain values of a statistics file.
     """
 
     observation: SpaceView
@@ -23,6 +52,13 @@ class RouteContract(msgspec.Struct, frozen=True, kw_only=True):
     num_lanes: int = 1
     horizon: int = 1
     sharing: str = "auto"
+    tags: EnvTags | None = None
+    are_required: bool = False
+    spec: ModelSpec | None = None
+    env_spec: ModelSpec | None = None
+    ensemble: Ensemble | None = None
+    import_function: Callable[[str], Callable[[Any], Any]] | None = None
+    read_statistics: Callable[[str], Any] | None = None
 
 
 class RoutePlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +69,8 @@ class RoutePlan(msgspec.Struct, frozen=True, kw_only=True):
     horizon: actions executed a call.
     wants_context: whether the corner reads the episode's context, step included.
     sharing: `shared` or `lane`.
+    is_ensembled: whether overlapping chunks are averaged. wants_every_step: whether frame windows must see steps
+        that are replayed. description: the conversion as text, empty for none.
     """
 
     corner: str
@@ -40,8 +78,11 @@ class RoutePlan(msgspec.Struct, frozen=True, kw_only=True):
     horizon: int
     wants_context: bool
     sharing: str
+    is_ensembled: bool = False
+    wants_every_step: bool = False
+    description: str = ""
 
     @property
     def is_chunked(self) -> bool:
         """Whether the corner plans chunks, so that actions are replayed."""
-        return "_chunk" in self.corner
+        return "_chunk" in self.corner and not self.is_ensembled

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .actions import ActionSeam
 from .advisories import AdvisoryBook
@@ -23,6 +23,9 @@ from .instances import Instances
 from .predictions import Prediction
 from .roster import check_episode_ids
 from .routes import ConfiguredRoute
+
+if TYPE_CHECKING:
+    from .converting import Conversion
 
 
 class AdapterEngine:
@@ -48,7 +51,8 @@ class AdapterEngine:
         build_policy: returns a policy; called once, or once a lane where each needs an instance of its own.
 
         Raises EnvironmentBuildError for an action space that cannot be checked, LoadError for a policy that
-        has no corner or cannot be built again, ValueError for a contract that cannot be meant. What was built
+        has no corner or cannot be built again, DocumentError, ResolveError and RouteError for tags and model spec
+        that do not go together, ValueError for a contract that cannot be meant. What was built
         by then is closed.
         """
         if contract.horizon < 1 or contract.num_lanes < 1 or contract.sharing not in SHARINGS:
@@ -87,6 +91,10 @@ class AdapterEngine:
 
         first = build_policy()
         corner = choose_corner(first, contract.horizon)
+        conversion = _conversion(first, corner, contract, self.advisories)
+        adapter = None if conversion is None else conversion.adapter
+        if adapter is not None:
+            seam = adapter.seam
         self._note_corner(corner, contract)
         sharing = _sharing(first, corner, contract)
         if sharing == "shared" and _keeps_state(first, corner) and contract.num_lanes > 1:
@@ -101,10 +109,20 @@ class AdapterEngine:
             horizon=contract.horizon,
             wants_context=corner.wants_context,
             sharing=sharing,
+            is_ensembled=contract.ensemble is not None,
+            wants_every_step=adapter is not None and adapter.observations.has_windows,
+            description="" if conversion is None else conversion.description,
         )
         policies = [first] if sharing == "shared" else _build_each(first, build_policy, contract.num_lanes)
         instances = Instances(policies, caller_of, sharing=sharing)
-        return ConfiguredRoute(plan, instances, contract.observation, self.advisories)
+        return ConfiguredRoute(
+            plan,
+            instances,
+            contract.observation,
+            self.advisories,
+            adapter=adapter,
+            ensembler=None if conversion is None else conversion.ensembler,
+        )
 
     def _note_corner(self, corner: Corner, contract: RouteContract) -> None:
         if contract.horizon > 1 and not corner.is_chunked:
@@ -131,8 +149,12 @@ class AdapterEngine:
         return self._routes[route].predict(rows, episodes)
 
     def observe(self, route: str, rows: Batch, episodes: Sequence[EpisodeContext]) -> None:
-        """Let frame windows see steps that are replayed without asking; a spec-less route has no windows."""
+        """Let frame windows see a step that is replayed without asking; a spec-less route has no windows.
+
+        rows: (M, ...) observations. episodes: M contexts.
+        """
         check_episode_ids(episodes)
+        self._routes[route].observe(rows, episodes)
 
     def end_episodes(self, route: str, episodes: Sequence[EpisodeContext]) -> None:
         """Forget what is kept for ended episodes and tell the policy through `on_episode_end`."""
@@ -153,6 +175,18 @@ class AdapterEngine:
         """Release every route."""
         for route in list(self._routes):
             self.release(route)
+
+
+def _conversion(
+    policy: object, corner: Corner, contract: RouteContract, advisories: AdvisoryBook
+) -> Conversion | None:
+    """Return what stands between environment and policy, None for nothing."""
+    documents = (contract.tags, contract.spec, contract.ensemble)
+    if all(document is None for document in documents) and getattr(policy, "spec", None) is None:
+        return None
+    from .converting import convert_route  # noqa: PLC0415 - a route without conversion starts sooner
+
+    return convert_route(policy, corner, contract, advisories)
 
 
 def _build_each(first: Any, build_policy: Callable[[], Any], count: int) -> list[Any]:

@@ -58,7 +58,7 @@ class ActionError(HarnessError):
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """Why one episode could not be finished. Plain text, so that it crosses process borders.
 
-    phase: `reset`, `step` (the environment), `policy` (the call), `action` (its value).
+    phase: `reset`, `step` (the environment), `policy` (the call), `action` (its value), `adapter` (a conversion).
     message: one line with type and text of the error.
     detail: file, line and function of the user's code it came from, or empty.
     mend: what to do about it, or empty.

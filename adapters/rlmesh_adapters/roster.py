@@ -46,7 +46,7 @@ def check_episode_ids(episodes: Sequence[EpisodeContext]) -> None:
 
     State that is keyed by such an id would mix two episodes.
     """
-    ids = [episode.episode_id for episode in episodes]
+    ids = ids_of(episodes)
     if len(set(ids)) == len(ids) and all(ids):
         return
     for row, known in enumerate(ids):
@@ -54,3 +54,8 @@ def check_episode_ids(episodes: Sequence[EpisodeContext]) -> None:
             raise ValueError(f"row {row} has an empty episode id")
         if known in ids[:row]:
             raise ValueError(f"episode id {known} appears twice, again in row {row}")
+
+
+def ids_of(episodes: Sequence[EpisodeContext]) -> list[str]:
+    """Return the ids of some episodes."""
+    return [episode.episode_id for episode in episodes]

@@ -5,36 +5,54 @@ Axes: M asking rows, H actions of a chunk.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .advisories import AdvisoryBook
-from .batches import Batch, leaves
+from .apply.errors import ApplyError, failures_of
+from .batches import Batch, leaves, take_rows
 from .bounds import Bounds
 from .context import EpisodeContext
 from .contract import RoutePlan
 from .errors import ActionError, Failure, PolicyCallError, failure_from
 from .instances import Instances
-from .predictions import Prediction
-from .roster import check_episode_ids
+from .predictions import Prediction, merge
+from .roster import check_episode_ids, ids_of
 from .spaces import SpaceView
+
+if TYPE_CHECKING:  # a route without conversion does not need them
+    from .adapter import Adapter
+    from .ensembles import Ensembler
 
 
 class ConfiguredRoute:
     """The engine's side of one route; calls are serialised by a lock of its own.
 
     plan: how it runs. instances: the policy. observation: space of one observation.
-    advisories: where what is degraded is noted.
+    advisories: where what is degraded is noted. adapter: converts, None hands everything on as it is.
+    ensembler: averages overlapping chunks, None executes them one after the other.
     """
 
     def __init__(
-        self, plan: RoutePlan, instances: Instances, observation: SpaceView, advisories: AdvisoryBook
+        self,
+        plan: RoutePlan,
+        instances: Instances,
+        observation: SpaceView,
+        advisories: AdvisoryBook,
+        *,
+        adapter: Adapter | None = None,
+        ensembler: Ensembler | None = None,
     ) -> None:
         self.plan = plan
+        self.adapter = adapter
         self.chunk_length: int | None = None
         self._instances = instances
+        self._ensembler = ensembler
         self._ask = instances.predict
+        if adapter is not None or ensembler is not None:
+            self._ask = self._ask_converted
         self._advisories = advisories
         self._watches = _watches(observation)
         self._is_inside: Callable[[Batch], bool] = self._is_inside_tree
@@ -67,11 +85,63 @@ class ConfiguredRoute:
                 self._note_unusual(prediction)
             return prediction
 
+    def _ask_converted(self, rows: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
+        """Ask through the adapter; rows that cannot be assembled are not asked for."""
+        prediction = self._ask_adapted(rows, episodes)
+        if self._ensembler is not None and prediction.actions is not None:
+            self._ensemble(prediction, episodes, self._ensembler)
+        return prediction
+
+    def _ask_adapted(self, rows: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
+        adapter = self.adapter
+        if adapter is None:
+            return self._instances.predict(rows, episodes)
+        try:
+            payload = adapter.observations.apply(rows, ids_of(episodes))
+        except ApplyError as error:
+            failures = failures_of(error)
+            good = [row for row in range(len(episodes)) if row not in failures]
+            if not good:
+                return Prediction(None, failures=failures)
+            answer = self._ask_adapted(take_rows(rows, good), [episodes[row] for row in good])
+            merged = merge(len(episodes), [(good, answer)], failures, is_chunked="_chunk" in self.plan.corner)
+            merged.planned, merged.was_repeated = answer.planned, answer.was_repeated
+            return merged
+        prediction = self._instances.predict(payload, episodes)
+        # Only now: a call that raised has not moved any window on.
+        adapter.observations.commit()
+        return adapter.adapt(prediction, rows)
+
+    def _ensemble(self, prediction: Prediction, episodes: Sequence[EpisodeContext], ensembler: Ensembler) -> None:
+        """Put the average of all that was planned for this step in the place of the new chunks."""
+        chunks = prediction.actions
+        good = [row for row in range(len(episodes)) if row not in prediction.failures]
+        actions = chunks[:, 0].copy()
+        if good:
+            lengths = None if prediction.lengths is None else [prediction.lengths[row] for row in good]
+            names = [episodes[row].episode_id for row in good]
+            actions[good] = ensembler.average(names, chunks[good], lengths)
+        prediction.actions, prediction.lengths = actions, None
+        if prediction.clipped is not None:
+            prediction.clipped = prediction.clipped[:, 0]
+
+    def observe(self, rows: Batch, episodes: Sequence[EpisodeContext]) -> None:
+        """Let frame windows see a step that is replayed without asking."""
+        if self.adapter is None or not self.adapter.observations.has_windows:
+            return
+        with self._lock, contextlib.suppress(ApplyError):
+            # What cannot be assembled fails when it is asked for.
+            self.adapter.observations.observe(rows, ids_of(episodes))
+
     def end_episodes(self, episodes: Sequence[EpisodeContext]) -> None:
         """Forget what is kept for ended episodes, and tell the policy."""
         with self._lock:
             self._known = None
             for episode in episodes:
+                if self.adapter is not None:
+                    self.adapter.observations.evict(episode.episode_id)
+                if self._ensembler is not None:
+                    self._ensembler.evict(episode.episode_id)
                 failure = self._instances.end(episode)
                 if failure is not None:
                     self._advisories.add(
@@ -88,10 +158,10 @@ class ConfiguredRoute:
     def _check_first(self, prediction: Prediction, episode: EpisodeContext) -> None:
         """Refuse to go on where the very first answer shows that none can be used."""
         failure = prediction.failures.get(0)
-        if failure is not None and failure.phase == "policy":
+        if failure is not None and failure.phase in ("policy", "adapter"):
             raise _first_call_failed(failure, episode)
         self._has_answered = True
-        if not self.plan.is_chunked or prediction.actions is None:
+        if "_chunk" not in self.plan.corner or prediction.actions is None:
             return
         self.chunk_length = prediction.planned
         if prediction.planned < self.plan.horizon:
@@ -161,8 +231,9 @@ def _walk(view: SpaceView, path: str, found: list[tuple[str, SpaceView]]) -> Non
 
 
 def _first_call_failed(failure: Failure, episode: EpisodeContext) -> PolicyCallError:
+    who = "the adapter" if failure.phase == "adapter" else "the policy"
     return PolicyCallError(
-        f"the policy failed on its very first call ({episode.episode_id}, step 0): {failure.message}",
+        f"{who} failed on its very first call ({episode.episode_id}, step 0): {failure.message}",
         where=failure.detail,
         mend=failure.mend or "run the policy on one observation by hand; nothing was scored",
     )

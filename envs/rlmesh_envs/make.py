@@ -299,6 +299,7 @@ def _foreign_info(request: EnvRequest, source: EnvSpec | Any, env: Any, lanes: F
         max_episode_steps=_limit(envs[0]) if envs else request.max_episode_steps or registered,
         autoreset=lanes.autoreset,
         is_seeded=lanes.is_seeded,
+        metadata=_metadata(envs[0] if envs else env),
     )
 
 
@@ -310,7 +311,13 @@ def _info(env: gym.Env[Any, Any]) -> EnvInfo:
         max_episode_steps=_limit(env),
         autoreset="disabled",
         is_seeded=True,
+        metadata=_metadata(env),
     )
+
+
+def _metadata(env: Any) -> dict[str, Any]:
+    """Return what an environment says of itself for us."""
+    return {key: value for key, value in (env.metadata or {}).items() if str(key).startswith("rlmesh.")}
 
 
 def _limit(env: Any) -> int | None:

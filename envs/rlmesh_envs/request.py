@@ -57,6 +57,7 @@ class EnvInfo(msgspec.Struct, frozen=True, kw_only=True):
     max_episode_steps: its own limit in steps, None if it has none.
     autoreset: `disabled` for lanes that we reset, else the vector environment's mode.
     is_seeded: whether single episodes start from their own seed.
+    metadata: what it says of itself under keys that begin with `rlmesh.`.
     """
 
     id: str
@@ -64,3 +65,4 @@ class EnvInfo(msgspec.Struct, frozen=True, kw_only=True):
     max_episode_steps: int | None
     autoreset: str
     is_seeded: bool
+    metadata: Mapping[str, Any] = msgspec.field(default_factory=dict)

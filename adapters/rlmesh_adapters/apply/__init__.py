@@ -1,0 +1,1 @@
+"""Apply: each plan applied to a whole batch at once."""

@@ -1,0 +1,231 @@
+"""Actions: a model's flat output of a whole batch made into actions of the environment.
+
+Axes: M rows, H actions of a chunk; F flat actions, M or M times H.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from rlmesh_adapters.plans import ActionPlan, Segment
+from rlmesh_adapters.spaces import SpaceView
+
+from .errors import ApplyError
+from .rotations import RotationError, convert
+from .states import PieceStage, factors
+
+_Array = npt.NDArray[Any]
+
+
+class Use(msgspec.Struct, kw_only=True):
+    """How far one component of the action was driven.
+
+    role: of the component. values: numbers that were sent. clipped: those that were beyond what it takes.
+    saturated: those that stand at an end of its range, clipped ones among them.
+    """
+
+    role: str
+    values: int = 0
+    clipped: int = 0
+    saturated: int = 0
+
+
+class ActionStage:
+    """Runs an ActionPlan on batches.
+
+    plan: what to do. view: space of one action.
+    """
+
+    def __init__(self, plan: ActionPlan, view: SpaceView) -> None:
+        self.plan = plan
+        self._width = sum(segment.width for segment in plan.segments)
+        self._low, self._high = _ends(plan, view)
+        self._is_whole = plan.dtype.kind in "iub"
+        self._stages: list[tuple[_SegmentStage, PieceStage | None, slice]] = []
+        #: How far each component was driven; those that snap, select or send a constant are not in it.
+        self.uses: list[Use] = []
+        self._used: list[tuple[Use, slice]] = []
+        at = 0
+        for segment in plan.segments:
+            part = slice(at, at + segment.width)
+            at += segment.width
+            if segment.fill is not None:
+                continue
+            reference = None if segment.reference is None else PieceStage(segment.reference)
+            self._stages.append((_SegmentStage(segment), reference, part))
+            if not (segment.is_binary or segment.select):
+                self.uses.append(Use(role=segment.role))
+                self._used.append((self.uses[-1], part))
+        #: Whether the current observation is needed.
+        self.needs_observation = any(reference is not None for _, reference, _ in self._stages)
+        fills = [np.full(segment.width, segment.fill or 0.0) for segment in plan.segments]
+        self._constant = np.concatenate(fills) if len(self._stages) < len(plan.segments) else None
+        self._is_lone = len(self._stages) == 1 and self._constant is None
+
+    def apply(self, outputs: _Array, observations: Any) -> tuple[_Array, _Array | None]:
+        """Return ((M, [H,] *shape) actions, which of them had a number clipped, (M, [H]), or None).
+
+        outputs: (M, in_dim) or (M, H, in_dim), finite floats. observations: (M, ...), read only where
+        `needs_observation`.
+
+        Raises ApplyError, naming rows, for rotations that are none, and numbers that are no whole ones where the
+        action is discrete.
+        """
+        lead = outputs.shape[:-1]
+        flat = outputs if len(lead) == 1 else outputs.reshape(-1, self.plan.in_dim)
+        repeats = 1 if len(lead) == 1 else lead[1]
+        try:
+            actions, clipped = self._finished(*self._driven(flat, observations, lead[0], repeats))
+        except ApplyError as error:
+            rows = sorted({row // repeats for row in error.rows})
+            raise ApplyError(str(error), rows) from error
+        for use, part in self._used:
+            use.values += len(flat) * (part.stop - part.start)
+        return actions.reshape(*lead, *self.plan.shape), None if clipped is None else clipped.reshape(lead)
+
+    def _driven(self, flat: _Array, observations: Any, rows: int, repeats: int) -> tuple[_Array, _Array | None]:
+        """Return (F, width) numbers, and which rows an actuator of its own clipped."""
+        clipped: _Array | None = None
+        actions: _Array = np.empty((len(flat), self._width), np.float64)
+        if self._constant is not None:
+            actions[:] = self._constant
+        for stage, reference, place in self._stages:
+            origin = None
+            if reference is not None:
+                origin = np.repeat(reference.apply(observations, rows), repeats, axis=0)
+            part, cut = stage.apply(flat, origin)
+            if self._is_lone and part.base is None:
+                actions = part
+            else:
+                actions[:, place] = part
+            if cut is not None:
+                clipped = cut if clipped is None else clipped | cut
+        return actions, clipped
+
+    def _finished(self, actions: _Array, clipped: _Array | None) -> tuple[_Array, _Array | None]:
+        """Clip into the space, count, and give the numbers the space's type."""
+        # One look tells that nothing is at an end, which is what is usual; NaN is never inside.
+        if not ((actions > self._low) & (actions < self._high)).all():
+            actions, clipped = self._clipped(actions, clipped)
+        dtype = self.plan.dtype
+        if self._is_whole:
+            wrong = np.flatnonzero((np.rint(actions) != actions).any(axis=1))
+            if len(wrong):
+                raise ApplyError(f"action {actions[wrong[0]].tolist()} is not of whole numbers", wrong.tolist())
+        return actions.astype(dtype), clipped
+
+    def _clipped(self, actions: _Array, clipped: _Array | None) -> tuple[_Array, _Array | None]:
+        if not np.isfinite(actions).all():
+            wrong = np.flatnonzero(~np.isfinite(actions).all(axis=1))
+            raise ApplyError(f"the action is not finite: {actions[wrong[0]].tolist()}", wrong.tolist())
+        outside = (actions < self._low) | (actions > self._high)
+        ends = outside | (actions == self._low) | (actions == self._high)
+        for use, part in self._used:
+            use.clipped += int(outside[:, part].sum())
+            use.saturated += int(ends[:, part].sum())
+        if not outside.any():
+            return actions, clipped
+        cut: _Array = np.asarray(outside.any(axis=1))
+        return np.clip(actions, self._low, self._high), cut if clipped is None else clipped | cut
+
+
+def _ends(plan: ActionPlan, view: SpaceView) -> tuple[_Array, _Array]:
+    """Return what the environment takes of each number: the bounds of its space, and of its tags."""
+    assert view.low is not None
+    assert view.high is not None
+    low, high = view.low.astype(np.float64).ravel(), view.high.astype(np.float64).ravel()
+    if view.kind != "box":
+        # A value of a discrete space is no number between two ends; it is checked when it is chosen.
+        return np.full_like(low, -np.inf), np.full_like(high, np.inf)
+    if plan.clip is not None:
+        low, high = np.maximum(low, plan.clip[0]), np.minimum(high, plan.clip[1])
+    return low, high
+
+
+class _SegmentStage:
+    """Runs one segment on flat outputs (F, in_dim)."""
+
+    def __init__(self, segment: Segment) -> None:
+        self.segment = segment
+        self._scale, self._offset = factors(segment.affine)
+        steps: list[tuple[str, float]] = []
+        for scale, invert, threshold in (
+            (segment.model_scale, segment.model_invert, segment.model_threshold),
+            (segment.scale, segment.invert, segment.threshold),
+        ):
+            if scale is not None:
+                steps.append(("*", scale))
+            if invert:
+                steps.append(("*", -1.0))
+            if threshold is not None and not segment.select:
+                steps.append(("-", threshold))
+        self._steps = steps
+
+    def apply(self, flat: _Array, origin: _Array | None) -> tuple[_Array, _Array | None]:
+        """Return ((F, width) numbers, which rows were clipped or None)."""
+        segment = self.segment
+        part = flat[:, segment.start : segment.stop]
+        if segment.select:
+            return self._selected(self._corrected(part)), None
+        if segment.encode is not None:
+            part = np.stack([np.asarray(segment.encode(row)) for row in part])
+        if segment.src_encoding != segment.dst_encoding:
+            part = self._converted(part)
+        if self._scale is not None:
+            part = part * self._scale + self._offset
+        if origin is not None:
+            part = part + segment.sign * origin
+        part = self._corrected(part)
+        if segment.is_binary:
+            # A tie is what the sign of its zero says: it stands on the positive side, and an inversion turns that.
+            part = np.copysign(1.0, part)
+        if segment.clip is None:
+            return part, None
+        return _clip(part, *segment.clip)
+
+    def _corrected(self, part: _Array) -> _Array:
+        if self.segment.is_binary:
+            part = part + 0.0  # of a negative zero it makes a positive one
+        for step, value in self._steps:
+            part = part * value if step == "*" else part - value
+        return part
+
+    def _converted(self, part: _Array) -> _Array:
+        segment = self.segment
+        try:
+            turned: _Array = convert(
+                part, segment.src_encoding, segment.dst_encoding, keeps_sign=segment.keeps_sign
+            )
+        except RotationError as error:
+            raise ApplyError(f'action role "{segment.role}": {error}', error.rows) from error
+        return turned
+
+    def _selected(self, part: _Array) -> _Array:
+        """Return (F, width) values of a discrete action."""
+        segment = self.segment
+        if segment.select == "argmax":
+            best: _Array = part.argmax(axis=1)[:, None] + segment.low
+            return best
+        if segment.select == "threshold":
+            return (part >= segment.model_threshold) + segment.low
+        whole = np.rint(part)
+        fits = (whole == part) & (whole >= segment.low) & (whole < segment.low + segment.count)
+        wrong = np.flatnonzero(~fits.all(axis=1))
+        if len(wrong):
+            raise ApplyError(
+                f'action role "{segment.role}": {part[wrong[0]].tolist()} is no value from {segment.low} to '
+                f"{segment.low + segment.count - 1}",
+                wrong.tolist(),
+            )
+        return whole
+
+
+def _clip(part: _Array, low: Any, high: Any) -> tuple[_Array, _Array | None]:
+    inside = (part >= low) & (part <= high)
+    if inside.all():
+        return part, None
+    return np.clip(part, low, high), ~inside.all(axis=1)

@@ -1,0 +1,136 @@
+"""States: numbers of a whole batch cut, converted and laid in a row.
+
+Axes: M rows, D numbers of one state.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rlmesh_adapters.paths import show_path, walk
+from rlmesh_adapters.plans import Affine, Piece, StatePlan
+
+from .errors import ApplyError
+from .rotations import RotationError, convert
+
+_Array = npt.NDArray[Any]
+
+
+class StateStage:
+    """Runs one StatePlan on batches.
+
+    plan: what to do.
+    """
+
+    def __init__(self, plan: StatePlan) -> None:
+        self.plan = plan
+        self._dtype = np.dtype(plan.dtype)
+        self._pieces: list[tuple[PieceStage, slice]] = []
+        at = 0
+        for piece in plan.pieces:
+            if piece.source is not None:
+                self._pieces.append((PieceStage(piece), slice(at, at + piece.width)))
+            at += piece.width
+        self._is_full = at == plan.width and all(piece.source is not None for piece in plan.pieces)
+        self._is_lone = self._is_full and len(self._pieces) == 1
+        self._limits = np.iinfo(self._dtype) if self._dtype.kind in "iu" else None
+
+    def apply(self, observations: Any, rows: int) -> _Array | list[list[float]]:
+        """Return (M, D) or (M, *reshape) of the plan's dtype, in memory of its own; or M lists of numbers.
+
+        observations: (M, ...) batch in the structure of the observation space. rows: M.
+
+        Raises ApplyError, naming rows, for values of a wrong width, rotations without length, and numbers that do
+        not fit into a whole-number dtype.
+        """
+        state = self._concatenated(observations, rows)
+        if self.plan.container == "list":
+            return [row.tolist() for row in state]
+        return state if self.plan.reshape is None else state.reshape(rows, *self.plan.reshape)
+
+    def _concatenated(self, observations: Any, rows: int) -> _Array:
+        if self._is_lone:
+            stage, _ = self._pieces[0]
+            return self._cast(stage.apply(observations, rows), rows)
+        shape = (rows, self.plan.width)
+        numbers = np.float64 if self._limits is not None or self._dtype.kind == "b" else self._dtype
+        state: _Array = np.empty(shape, numbers) if self._is_full else np.zeros(shape, numbers)
+        for stage, part in self._pieces:
+            state[:, part] = stage.apply(observations, rows)
+        return state if state.dtype == self._dtype else self._cast(state, rows)
+
+    def _cast(self, state: _Array, rows: int) -> _Array:
+        if self._limits is None:
+            # A copy: the policy may write into what it is given.
+            return state.astype(self._dtype)
+        whole = np.rint(state)
+        fits = (whole == state) & (whole >= self._limits.min) & (whole <= self._limits.max)
+        wrong = np.flatnonzero(~fits.all(axis=1))
+        if len(wrong):
+            raise ApplyError(
+                f'state "{show_path(self.plan.placement)}": {state[wrong[0]].tolist()} does not fit into '
+                f"{self._dtype}",
+                wrong.tolist(),
+            )
+        return state.astype(self._dtype)
+
+
+class PieceStage:
+    """Runs one Piece on batches.
+
+    piece: with a source.
+    """
+
+    def __init__(self, piece: Piece) -> None:
+        assert piece.source is not None
+        self.piece = piece
+        self._path = piece.source
+        self._stop = piece.offset + piece.src_dim
+        self._is_whole = piece.offset == 0 and piece.src_dim == piece.src_width
+        self._kept = slice(piece.index, piece.index + 1) if piece.index is not None else slice(piece.dim)
+        self._cuts = piece.index is not None or piece.dim is not None
+        self._scale, self._offset = factors(piece.affine)
+
+    def apply(self, observations: Any, rows: int) -> _Array:
+        """Return (M, D) numbers; a view of the batch where nothing has to be done."""
+        source = walk(observations, self._path)
+        if source.__class__ is not np.ndarray:
+            source = np.asarray(source)
+        flat = source if source.ndim == 2 else source.reshape(rows, -1)
+        piece = self.piece
+        if flat.shape[1] != piece.src_width:
+            raise ApplyError(
+                f'state piece "{show_path(self._path)}" resolved to {piece.src_width} dims but the observation '
+                f"yields {flat.shape[1]}",
+                range(rows),
+            )
+        if not self._is_whole:
+            flat = flat[:, piece.offset : self._stop]
+        if piece.decode is not None:
+            flat = np.stack([np.asarray(piece.decode(row.astype(np.float64))) for row in flat])
+        elif piece.src_encoding != piece.dst_encoding:
+            flat = self._converted(flat)
+        if self._cuts:
+            flat = flat[:, self._kept]
+        if self._scale is not None:
+            flat = flat * self._scale + self._offset
+        scaled: _Array = flat
+        return scaled
+
+    def _converted(self, flat: _Array) -> _Array:
+        piece = self.piece
+        try:
+            turned: _Array = convert(flat, piece.src_encoding, piece.dst_encoding, keeps_sign=piece.keeps_sign)
+        except RotationError as error:
+            raise ApplyError(f'rotation "{show_path(self._path)}": {error}', error.rows) from error
+        return turned
+
+
+def factors(affine: Affine | None) -> tuple[Any, Any]:
+    """Return (scale, offset) as float64 numbers or arrays, None for nothing."""
+    if affine is None:
+        return None, None
+    return np.asarray(affine.scale, np.float64), np.asarray(affine.offset, np.float64)
