@@ -9,6 +9,7 @@ import typer
 
 from . import __version__
 from .commands.eval import eval_command
+from .commands.explain import explain_command
 from .lean import LeanCommand, LeanGroup
 
 app = typer.Typer(
@@ -21,6 +22,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("eval", cls=LeanCommand)(eval_command)
+app.command("explain", cls=LeanCommand)(explain_command)
 
 
 def _show_version(wanted: bool) -> None:

@@ -215,6 +215,7 @@ class _Run:
         self._rows: list[EpisodeResult] = []
         self._opened: RunStore | None = None
         self._chunk_length: int | None = None
+        self._actuators: list[Any] = []
 
     def _build(self) -> Any:
         built = self._policy.build(self._contract.action)
@@ -280,7 +281,7 @@ class _Run:
         return self._opened
 
     def _write_record(self, status: str) -> None:
-        record = self._record.make(status, self._engine.advisories, self._chunk_length)
+        record = self._record.make(status, self._engine.advisories, self._chunk_length, self._actuators)
         self._store().write("run.json", record)
 
     def _play_all(self, rollout: Rollout, watcher: Watcher) -> tuple[str, float]:
@@ -300,6 +301,7 @@ class _Run:
             watcher.end()
         seconds = time.perf_counter() - began
         self._chunk_length = self._engine.chunk_length(_ROUTE)
+        self._actuators = self._engine.action_uses(_ROUTE)
         # Before the last record is made, so that it can say what `close` of the policy raised.
         try:
             self._engine.release(_ROUTE)

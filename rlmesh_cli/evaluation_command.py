@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import sys
-import traceback
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import msgspec
 
 from rlmesh_adapters.errors import HarnessError
 
-from .documents import printable
 from .evaluate import evaluate
 from .evaluation import Evaluation, RunInterruptedError, summary_record
 from .exits import Exit
@@ -22,6 +20,7 @@ from .records import strict_json
 from .route import read_route
 from .signals import StopOnSignal
 from .streams import drop_output, user_output_to_stderr
+from .telling import say, say_bug, say_mistake
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +50,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     show_all: bool = False
     as_json: bool = False
     quiet: bool = False
+    trusts_entrypoints: bool = False
 
 
 def run(request: Request) -> Exit:
@@ -64,17 +64,23 @@ def run(request: Request) -> Exit:
         out = request.out.absolute()
         with user_output_to_stderr(), StopOnSignal() as stopper:
             route, digest = read_route(request.route, read_flags(request))
-            source = _source(request.route, digest)
+            source = source_record(request.route, digest)
             watcher = make_watcher(is_silent=request.as_json or request.quiet)
-            evaluation = evaluate(route, out=out, watcher=watcher, stopper=stopper, source=source)
+            evaluation = evaluate(
+                route,
+                out=out,
+                watcher=watcher,
+                stopper=stopper,
+                source=source,
+                trusts_entrypoints=request.trusts_entrypoints,
+            )
         code = exit_code(evaluation, strict=request.strict)
         _show(evaluation, code, request)
     except HarnessError as error:
-        _say(f"rlmesh: {printable(str(error))}")
-        return Exit.USAGE
+        return say_mistake(error)
     except (KeyboardInterrupt, RunInterruptedError) as error:
         known = error if isinstance(error, RunInterruptedError) else evaluation
-        _say(
+        say(
             "rlmesh: interrupted before the first episode; nothing was written"
             if known is None
             else f"rlmesh: interrupted; what had finished is in {known.folder}"
@@ -83,9 +89,7 @@ def run(request: Request) -> Exit:
     except BrokenPipeError:
         raise
     except (Exception, SystemExit):  # user code that leaves must not end us without a result
-        _say(traceback.format_exc())
-        _say("rlmesh: this is a bug of rlmesh, please report it with the lines above")
-        return Exit.BUG
+        return say_bug()
     return code
 
 
@@ -105,7 +109,7 @@ def exit_code(evaluation: Evaluation, *, strict: bool) -> Exit:
     return Exit.ERRORED if evaluation.summary.errors and not is_allowed else Exit.DONE
 
 
-def _source(route_file: Path | None, digest: str | None) -> dict[str, Any]:
+def source_record(route_file: Path | None, digest: str | None) -> dict[str, Any]:
     """Return where the route came from, for the record."""
     return {
         "argv": sys.argv[1:],
@@ -143,8 +147,3 @@ def _write(evaluation: Evaluation, code: Exit, request: Request) -> None:
     from .tables import show_evaluation  # noqa: PLC0415 - rich is not needed for --json
 
     show_evaluation(evaluation, strict=request.strict, every=request.show_all, quiet=request.quiet)
-
-
-def _say(text: str) -> None:
-    if sys.stderr is not None:
-        sys.stderr.write(text.rstrip("\n") + "\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -45,6 +46,7 @@ class RunRecord:
         self._started = _now()
         self._modules: tuple[str, ...] = ()
         self._policy_facts: dict[str, Any] = {}
+        self._description = ""
 
     def open(self, plan: RoutePlan, first: Any) -> None:
         """Take down what the policy is: its files are hashed as they are now.
@@ -62,11 +64,15 @@ class RunRecord:
             "horizon": plan.horizon,
             "instances": plan.sharing,
         }
+        self._description = plan.description
 
-    def make(self, status: str, advisories: AdvisoryBook, chunk_length: int | None) -> dict[str, Any]:
+    def make(
+        self, status: str, advisories: AdvisoryBook, chunk_length: int | None, actuators: Sequence[Any]
+    ) -> dict[str, Any]:
         """Return the record as it stands now.
 
         status: `running`, `finished`, `interrupted` or `failed`. chunk_length: of the policy's first chunk.
+        actuators: how far each component of the action was driven, where the route converts.
         """
         route = self._route
         is_over = status != "running"
@@ -81,6 +87,8 @@ class RunRecord:
             "seeded": self._env.is_seeded,
             "env": self._env_facts(),
             "policy": {**self._policy_facts, "chunk_length": chunk_length},
+            "adapter": self._description.splitlines() or None,
+            "actuators": msgspec.to_builtins(actuators),
             "success_rule": route.success_rule.describe(),
             "limits": {
                 "steps": self._env.max_episode_steps or self._guard,

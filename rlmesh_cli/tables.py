@@ -1,28 +1,21 @@
-"""Everything that is printed with Rich: a run as tables.
-
-User text is never read as markup, and only ASCII is used, so that every terminal shows the same.
-"""
+"""A run as tables."""
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from rich.box import Box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .documents import printable
 from .episodes import EpisodeResult
 from .evaluation import Evaluation
+from .screens import advisory_table, empty_table, make_console, plain_text, print_titled
 from .stats import Spread, Summary
 
 _FIRST, _WORST = 8, 4
-_BOX = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
 # Columns are three blanks apart, and one where there is little room.
 _GAP, _NARROW_GAP = 3, 1
 # An error is folded into at least this many columns of the terminal.
@@ -38,72 +31,29 @@ def show_evaluation(
 
     every: list all episodes instead of the first and the worst. quiet: only what went wrong and where the run is.
     """
-    console = console or _console()
+    console = console or make_console()
     if not quiet:
         _show_tables(console, evaluation, every=every)
     for line in _last_lines(evaluation, strict=strict):
-        console.print(_text(line), soft_wrap=True)
-
-
-class _Console(Console):
-    """A console that leaves it to the command to end the process."""
-
-    def on_broken_pipe(self) -> None:
-        """Say that nobody reads any more; Rich itself would exit here."""
-        raise BrokenPipeError
-
-
-def _console() -> Console:
-    return _Console(
-        file=sys.stdout,
-        markup=False,
-        highlight=False,
-        emoji=False,
-        # A pipe has no width of its own; rows should not be broken for the next program.
-        width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120,
-    )
+        console.print(plain_text(line), soft_wrap=True)
 
 
 def _show_tables(console: Console, evaluation: Evaluation, *, every: bool) -> None:
-    _print(console, "summary", _summary_table(evaluation))
+    print_titled(console, "summary", _summary_table(evaluation))
     if evaluation.rows:
         title, table = _episode_table(evaluation, every=every, width=console.width)
-        _print(console, title, table)
+        print_titled(console, title, table)
     if evaluation.verdicts:
-        _print(console, "gates", _gate_table(evaluation))
+        print_titled(console, "gates", _gate_table(evaluation))
     if evaluation.advisories:
-        _print(console, "advisories", _advisory_table(evaluation))
+        print_titled(console, "advisories", advisory_table(evaluation.advisories))
     console.print(Text(time_line(evaluation)))
 
 
-def _print(console: Console, title: str, table: Table) -> None:
-    console.print(Text(title, style="bold"), soft_wrap=True)
-    console.print(table)
-    console.print()
-
-
-def _table(columns: Iterable[tuple[str, str]], *, header: bool = True) -> Table:
-    """Return an empty table of (name, kind) columns: `left` and `right` keep their width, `text` may be folded."""
-    table = Table(box=_BOX if header else None, show_header=header, show_edge=False, padding=(0, 1))
-    for name, kind in columns:
-        table.add_column(
-            Text(name),
-            justify="right" if kind == "right" else "left",
-            overflow="fold",
-            no_wrap=kind != "text",
-        )
-    return table
-
-
-def _text(value: str, style: str = "") -> Text:
-    """Return text of users as it is: no markup, no emoji, nothing that steers a terminal."""
-    return Text(printable(value), style=style)
-
-
 def _summary_table(evaluation: Evaluation) -> Table:
-    table = _table([("", "text"), ("", "text")], header=False)
+    table = empty_table([("", "text"), ("", "text")], header=False)
     for name, value in _summary_rows(evaluation.summary, evaluation):
-        table.add_row(_text(name), _text(value))
+        table.add_row(plain_text(name), plain_text(value))
     return table
 
 
@@ -198,14 +148,14 @@ def _episode_table(evaluation: Evaluation, *, every: bool, width: int) -> tuple[
             columns = [column for column in columns if column.name != name]
     if spared:
         title += f"; too narrow for {', '.join(spared)}"
-    table = _table((column.name, column.kind) for column in columns)
+    table = empty_table((column.name, column.kind) for column in columns)
     if not _fits(columns, width, _GAP):
         table.padding = (0, 0, 0, 0)
     if not _fits(columns, width, _NARROW_GAP):
         for column in table.columns:
             column.no_wrap = False
     for cells in zip(*(column.cells for column in columns), strict=True):
-        table.add_row(*map(_text, cells))
+        table.add_row(*map(plain_text, cells))
     return title, table
 
 
@@ -236,18 +186,10 @@ def _error_text(row: EpisodeResult) -> str:
 
 
 def _gate_table(evaluation: Evaluation) -> Table:
-    table = _table([("gate", "text"), ("value", "right"), ("", "left")])
+    table = empty_table([("gate", "text"), ("value", "right"), ("", "left")])
     for verdict in evaluation.verdicts:
         value = "not measured" if verdict.value is None else number(verdict.value)
-        table.add_row(_text(verdict.gate), Text(value), Text("passed" if verdict.passed else "MISSED"))
-    return table
-
-
-def _advisory_table(evaluation: Evaluation) -> Table:
-    table = _table([("", "left"), ("count", "right"), ("", "text")])
-    for advisory in evaluation.advisories:
-        style = "yellow" if advisory.severity == "caution" else ""
-        table.add_row(Text(advisory.severity, style=style), Text(str(advisory.count)), _text(advisory.message))
+        table.add_row(plain_text(verdict.gate), Text(value), Text("passed" if verdict.passed else "MISSED"))
     return table
 
 

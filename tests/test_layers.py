@@ -24,7 +24,12 @@ MAY_IMPORT = {
 ONLY = {
     "gymnasium": ("rlmesh_envs.",),
     "typer": ("rlmesh_cli.app", "rlmesh_cli.lean", "rlmesh_cli.commands."),
-    "rich": ("rlmesh_cli.tables", "rlmesh_cli.progress"),
+    "rich": (
+        "rlmesh_cli.explanation_tables",
+        "rlmesh_cli.progress",
+        "rlmesh_cli.screens",
+        "rlmesh_cli.tables",
+    ),
     "yaml": ("rlmesh_cli.yamls",),
     "subprocess": ("rlmesh_cli.provenance",),
     "multiprocessing": ("rlmesh_envs.processes", "rlmesh_envs.worker"),
@@ -45,7 +50,9 @@ OPENING = ("open", "__import__", "exec", "eval", "input")
 #: Imports inside functions: (module, what is imported). Each is there for the time that a start takes.
 LATE = {
     ("rlmesh_cli.commands.eval", "rlmesh_cli.evaluation_command"),
+    ("rlmesh_cli.commands.explain", "rlmesh_cli.explanation_command"),
     ("rlmesh_cli.evaluation_command", "rlmesh_cli.tables"),
+    ("rlmesh_cli.explanation_command", "rlmesh_cli.explanation_tables"),
     ("rlmesh_cli.evaluate", "rlmesh_cli.adapting"),
     ("rlmesh_cli.flags", "rlmesh_cli.yamls"),
     ("rlmesh_cli.route", "rlmesh_cli.adapting"),

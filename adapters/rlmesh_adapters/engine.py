@@ -160,6 +160,11 @@ class AdapterEngine:
         """Forget what is kept for ended episodes and tell the policy through `on_episode_end`."""
         self._routes[route].end_episodes(episodes)
 
+    def action_uses(self, route: str) -> list[Any]:
+        """Return how far each component of a converted route's action was driven; see apply.actions.Use."""
+        adapter = self._routes[route].adapter
+        return [] if adapter is None else adapter.actions.uses
+
     def chunk_length(self, route: str) -> int | None:
         """Return the length of the policy's first chunk, before the horizon cut it; None if none came."""
         return self._routes[route].chunk_length

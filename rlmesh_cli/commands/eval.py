@@ -102,6 +102,12 @@ def eval_command(
         list[str] | None,
         typer.Option("--gate", help="Bar to meet, such as 'success_rate >= 0.9'; repeat.", rich_help_panel=_JUDGE),
     ] = None,
+    trust_entrypoints: Annotated[
+        bool,
+        typer.Option(
+            "--trust-entrypoints", help="Import and run functions that a model spec names.", rich_help_panel=_RUN
+        ),
+    ] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Cautions count as a missed bar.", rich_help_panel=_JUDGE)
     ] = False,
@@ -154,6 +160,7 @@ def eval_command(
                 show_all=show_all,
                 as_json=as_json,
                 quiet=quiet,
+                trusts_entrypoints=trust_entrypoints,
             )
         )
     raise typer.Exit(int(code))
