@@ -53,6 +53,10 @@ class ActionSeam:
         self.accepts: Callable[[npt.NDArray[Any]], bool] = (
             self._bounds.all_inside if self._bounds is not None else lambda actions: False
         )
+        #: Types of arrays that `accepts` can judge as they are.
+        self.quick_dtypes: frozenset[np.dtype[Any]] = (
+            frozenset() if view.dtype is None else frozenset([view.dtype])
+        )
         self._children = {name: ActionSeam(child) for name, child in view.children}
 
     def convert(self, raw: Any, lead: Lead, where: str) -> Batch:
@@ -102,6 +106,8 @@ class ActionSeam:
                 if self.view.kind in INTEGER_KINDS
                 else f"return {wanted}",
             )
+        if wanted.itemsize >= array.itemsize and takes_floats:
+            return array.astype(wanted)
         # A float64 beyond float32 becomes infinite here and fails its row below, by value.
         with np.errstate(over="ignore"):
             cast = array.astype(wanted)

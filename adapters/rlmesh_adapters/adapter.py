@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .actions import ActionSeam
 from .apply.actions import ActionStage
@@ -18,6 +19,9 @@ from .errors import Failure
 from .predictions import Prediction
 from .resolve.resolving import Resolved
 from .spaces import SpaceView, frozen_array
+
+#: Types in which a model may put out its numbers.
+_NUMBERS = frozenset(np.dtype(name) for name in ("bool", "int32", "int64", "float16", "float32", "float64"))
 
 
 class Adapter:
@@ -32,6 +36,8 @@ class Adapter:
         self.actions = ActionStage(resolved.action, action)
         #: Checks shape and type of the model's flat output.
         self.seam = ActionSeam(_flat_view(resolved.action.in_dim))
+        self.seam.accepts = _all_finite
+        self.seam.quick_dtypes = _NUMBERS
 
     def adapt(self, prediction: Prediction, rows: Batch) -> Prediction:
         """Return a prediction of the model as one of the environment's actions.
@@ -71,6 +77,10 @@ class Adapter:
             clipped = np.zeros((len(outputs), *cut.shape[1:]), np.bool_)
             clipped[good] = cut
         return _replaced(prediction, actions, clipped, failures)
+
+
+def _all_finite(outputs: npt.NDArray[Any]) -> bool:
+    return outputs.dtype.kind != "f" or b"\x00" not in np.isfinite(outputs).tobytes()
 
 
 def _replaced(prediction: Prediction, actions: Any, clipped: Any, failures: dict[int, Failure]) -> Prediction:

@@ -43,7 +43,7 @@ class PolicyCaller:
         self._seconds = 0.0
         self._is_plain = not (corner.horizon_name or corner.wants_context or corner.wants_state)
         self._is_quick = self._is_plain and corner.name == "predict_batch" and seam.view.is_array
-        self._quick_call, self._accepts, self._dtype = corner.call, seam.accepts, seam.view.dtype
+        self._quick_call, self._accepts, self._dtypes = corner.call, seam.accepts, seam.quick_dtypes
         self._keeps_spare = False
         self._quick_rows, self._quick_shape = 0, (0, *seam.view.shape)
 
@@ -75,7 +75,7 @@ class PolicyCaller:
         if (
             raw.__class__ is np.ndarray
             and raw.shape == self._quick_shape
-            and raw.dtype == self._dtype
+            and raw.dtype in self._dtypes
             and self._accepts(raw)
         ):
             return Prediction(raw, None, None, NO_FAILURES, 1, spent)

@@ -97,7 +97,9 @@ class ConfiguredRoute:
         if adapter is None:
             return self._instances.predict(rows, episodes)
         try:
-            payload = adapter.observations.apply(rows, ids_of(episodes))
+            # Only windows are kept by id.
+            known = ids_of(episodes) if adapter.observations.has_windows else ()
+            payload = adapter.observations.apply(rows, known, len(episodes))
         except ApplyError as error:
             failures = failures_of(error)
             good = [row for row in range(len(episodes)) if row not in failures]

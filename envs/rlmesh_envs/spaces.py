@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,8 @@ from gymnasium import spaces
 
 from rlmesh_adapters.errors import EnvironmentBuildError
 from rlmesh_adapters.spaces import SpaceView, frozen_array
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 def view_of(space: spaces.Space[Any]) -> SpaceView:
@@ -36,7 +39,9 @@ def view_of(space: spaces.Space[Any]) -> SpaceView:
         return _whole_numbers("multi_discrete", space, space.start, space.start + space.nvec - 1)
     if isinstance(space, spaces.MultiBinary):
         return _whole_numbers("multi_binary", space, 0, 1)
-    kind = "text" if isinstance(space, spaces.Text) else "opaque"
+    # Spaces of texts that are no Text, such as a grid world's missions, say so by their dtype.
+    is_text = isinstance(space, spaces.Text) or (space.dtype is not None and space.dtype.kind == "U")
+    kind = "text" if is_text else "opaque"
     return SpaceView(kind=kind, contains=space.contains, label=_label(space))  # type: ignore[arg-type]
 
 
@@ -54,7 +59,8 @@ def _whole_numbers(kind: Any, space: spaces.Space[Any], low: Any, high: Any) -> 
 
 
 def _label(space: spaces.Space[Any]) -> str:
-    return repr(space)
+    # An address is another one in each process, and says nothing.
+    return _ADDRESS.sub("", repr(space))
 
 
 def check_alike(known: Mapping[int, Any]) -> None:

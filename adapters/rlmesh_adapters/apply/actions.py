@@ -21,6 +21,11 @@ from .states import PieceStage, factors
 _Array = npt.NDArray[Any]
 
 
+# Up to so many numbers, and of so many values, are looked up one by one.
+_FEW = 48
+_MOST_VALUES = 1024
+
+
 class Use(msgspec.Struct, kw_only=True):
     """How far one component of the action was driven.
 
@@ -65,6 +70,8 @@ class ActionStage:
         fills = [np.full(segment.width, segment.fill or 0.0) for segment in plan.segments]
         self._constant = np.concatenate(fills) if len(self._stages) < len(plan.segments) else None
         self._is_lone = len(self._stages) == 1 and self._constant is None
+        # A value that was chosen is inside its space as it is.
+        self._is_chosen = all(segment.select or segment.fill is not None for segment in plan.segments)
 
     def apply(self, outputs: _Array, observations: Any) -> tuple[_Array, _Array | None]:
         """Return ((M, [H,] *shape) actions, which of them had a number clipped, (M, [H]), or None).
@@ -76,6 +83,8 @@ class ActionStage:
         action is discrete.
         """
         lead = outputs.shape[:-1]
+        if outputs.dtype.kind != "f":
+            outputs = outputs.astype(np.float64)
         flat = outputs if len(lead) == 1 else outputs.reshape(-1, self.plan.in_dim)
         repeats = 1 if len(lead) == 1 else lead[1]
         try:
@@ -90,28 +99,27 @@ class ActionStage:
     def _driven(self, flat: _Array, observations: Any, rows: int, repeats: int) -> tuple[_Array, _Array | None]:
         """Return (F, width) numbers, and which rows an actuator of its own clipped."""
         clipped: _Array | None = None
+        if self._is_lone:
+            stage, reference, _ = self._stages[0]
+            return stage.apply(flat, _origin(reference, observations, rows, repeats))
         actions: _Array = np.empty((len(flat), self._width), np.float64)
         if self._constant is not None:
             actions[:] = self._constant
         for stage, reference, place in self._stages:
-            origin = None
-            if reference is not None:
-                origin = np.repeat(reference.apply(observations, rows), repeats, axis=0)
-            part, cut = stage.apply(flat, origin)
-            if self._is_lone and part.base is None:
-                actions = part
-            else:
-                actions[:, place] = part
+            part, cut = stage.apply(flat, _origin(reference, observations, rows, repeats))
+            actions[:, place] = part
             if cut is not None:
                 clipped = cut if clipped is None else clipped | cut
         return actions, clipped
 
     def _finished(self, actions: _Array, clipped: _Array | None) -> tuple[_Array, _Array | None]:
         """Clip into the space, count, and give the numbers the space's type."""
-        # One look tells that nothing is at an end, which is what is usual; NaN is never inside.
-        if not ((actions > self._low) & (actions < self._high)).all():
-            actions, clipped = self._clipped(actions, clipped)
         dtype = self.plan.dtype
+        if self._is_chosen:
+            return actions.astype(dtype), clipped
+        # One look tells that nothing is at an end, which is what is usual; NaN is never inside.
+        if b"\x00" in ((actions > self._low) & (actions < self._high)).tobytes():
+            actions, clipped = self._clipped(actions, clipped)
         if self._is_whole:
             wrong = np.flatnonzero((np.rint(actions) != actions).any(axis=1))
             if len(wrong):
@@ -146,6 +154,14 @@ def _ends(plan: ActionPlan, view: SpaceView) -> tuple[_Array, _Array]:
     return low, high
 
 
+def _origin(reference: PieceStage | None, observations: Any, rows: int, repeats: int) -> _Array | None:
+    """Return what the observation says of each flat action, (F, width)."""
+    if reference is None:
+        return None
+    seen = reference.apply(observations, rows)
+    return seen if repeats == 1 else np.repeat(seen, repeats, axis=0)
+
+
 class _SegmentStage:
     """Runs one segment on flat outputs (F, in_dim)."""
 
@@ -164,6 +180,7 @@ class _SegmentStage:
             if threshold is not None and not segment.select:
                 steps.append(("-", threshold))
         self._steps = steps
+        self._values = frozenset(range(segment.low, segment.low + min(segment.count, _MOST_VALUES)))
 
     def apply(self, flat: _Array, origin: _Array | None) -> tuple[_Array, _Array | None]:
         """Return ((F, width) numbers, which rows were clipped or None)."""
@@ -212,6 +229,9 @@ class _SegmentStage:
             return best
         if segment.select == "threshold":
             return (part >= segment.model_threshold) + segment.low
+        # A few numbers are looked up faster than compared.
+        if part.size <= _FEW and self._values.issuperset(part.ravel().tolist()):
+            return part
         whole = np.rint(part)
         fits = (whole == part) & (whole >= segment.low) & (whole < segment.low + segment.count)
         wrong = np.flatnonzero(~fits.all(axis=1))

@@ -48,14 +48,16 @@ class ObservationStage:
         """Bytes that the windows hold."""
         return sum(window.nbytes for window in self._windows.values())
 
-    def apply(self, observations: Batch, ids: Sequence[str]) -> Batch:
+    def apply(self, observations: Batch, ids: Sequence[str], rows: int | None = None) -> Batch:
         """Return the model's input for M rows, in memory of its own; windows move on with `commit`.
 
-        observations: (M, ...). ids: of the M episodes.
+        observations: (M, ...). ids: of the M episodes. rows: M, where no window needs the ids.
 
         Raises ApplyError, naming rows, for values that are not what was promised.
         """
-        rows = len(ids)
+        rows = len(ids) if rows is None else rows
+        if not self._windows:
+            return _filled(self._skeleton, [stage.apply(observations, rows) for stage in self._stages])
         self._pending.clear()
         leaves = []
         for number, stage in enumerate(self._stages):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rlmesh_adapters.paths import show_path, walk
+from rlmesh_adapters.paths import NodePath, show_path, walk
 from rlmesh_adapters.plans import Affine, Piece, StatePlan
 
 from .errors import ApplyError
@@ -28,6 +28,7 @@ class StateStage:
     def __init__(self, plan: StatePlan) -> None:
         self.plan = plan
         self._dtype = np.dtype(plan.dtype)
+        self._limits = np.iinfo(self._dtype) if self._dtype.kind in "iu" else None
         self._pieces: list[tuple[PieceStage, slice]] = []
         at = 0
         for piece in plan.pieces:
@@ -35,8 +36,7 @@ class StateStage:
                 self._pieces.append((PieceStage(piece), slice(at, at + piece.width)))
             at += piece.width
         self._is_full = at == plan.width and all(piece.source is not None for piece in plan.pieces)
-        self._is_lone = self._is_full and len(self._pieces) == 1
-        self._limits = np.iinfo(self._dtype) if self._dtype.kind in "iu" else None
+        self._gather = _Gather.of(plan) if self._is_full else None
 
     def apply(self, observations: Any, rows: int) -> _Array | list[list[float]]:
         """Return (M, D) or (M, *reshape) of the plan's dtype, in memory of its own; or M lists of numbers.
@@ -46,25 +46,24 @@ class StateStage:
         Raises ApplyError, naming rows, for values of a wrong width, rotations without length, and numbers that do
         not fit into a whole-number dtype.
         """
-        state = self._concatenated(observations, rows)
+        gather = self._gather
+        state = self._concatenated(observations, rows) if gather is None else gather.apply(observations, rows)
+        if state.dtype != self._dtype:
+            state = self._cast(state)
         if self.plan.container == "list":
             return [row.tolist() for row in state]
         return state if self.plan.reshape is None else state.reshape(rows, *self.plan.reshape)
 
     def _concatenated(self, observations: Any, rows: int) -> _Array:
-        if self._is_lone:
-            stage, _ = self._pieces[0]
-            return self._cast(stage.apply(observations, rows), rows)
         shape = (rows, self.plan.width)
-        numbers = np.float64 if self._limits is not None or self._dtype.kind == "b" else self._dtype
+        numbers = np.float64 if self._dtype.kind in "iub" else self._dtype
         state: _Array = np.empty(shape, numbers) if self._is_full else np.zeros(shape, numbers)
         for stage, part in self._pieces:
             state[:, part] = stage.apply(observations, rows)
-        return state if state.dtype == self._dtype else self._cast(state, rows)
+        return state
 
-    def _cast(self, state: _Array, rows: int) -> _Array:
+    def _cast(self, state: _Array) -> _Array:
         if self._limits is None:
-            # A copy: the policy may write into what it is given.
             return state.astype(self._dtype)
         whole = np.rint(state)
         fits = (whole == state) & (whole >= self._limits.min) & (whole <= self._limits.max)
@@ -76,6 +75,57 @@ class StateStage:
                 wrong.tolist(),
             )
         return state.astype(self._dtype)
+
+
+class _Gather:
+    """All pieces of a state that come from one source and are neither rotations nor the user's: one pick."""
+
+    def __init__(self, path: NodePath, width: int, picked: list[int], scale: _Array, offset: _Array) -> None:
+        self._path, self._width = path, width
+        self._picked = None if picked == list(range(width)) else np.array(picked, np.intp)
+        is_scaled = bool((scale != 1).any() or offset.any())
+        self._scale: _Array | None = scale if is_scaled else None
+        self._offset = offset
+
+    @classmethod
+    def of(cls, plan: StatePlan) -> _Gather | None:
+        """Return the pick of a plan, None where one pick does not do."""
+        first = plan.pieces[0]
+        picked: list[int] = []
+        scales, offsets = [], []
+        for piece in plan.pieces:
+            is_converted = piece.decode is not None or piece.src_encoding != piece.dst_encoding
+            if piece.source is None or piece.source != first.source or is_converted:
+                return None
+            start = piece.offset + (piece.index or 0)
+            picked += range(start, start + piece.width)
+            affine = piece.affine or Affine(1.0, 0.0)
+            scales.append(np.broadcast_to(np.asarray(affine.scale, np.float64), piece.width))
+            offsets.append(np.broadcast_to(np.asarray(affine.offset, np.float64), piece.width))
+        assert first.source is not None
+        return cls(first.source, first.src_width, picked, np.concatenate(scales), np.concatenate(offsets))
+
+    def apply(self, observations: Any, rows: int) -> _Array:
+        """Return (M, D) numbers, in memory of their own."""
+        flat = flat_source(observations, self._path, self._width, rows)
+        state: _Array = flat.copy() if self._picked is None else flat.take(self._picked, 1)
+        if self._scale is None:
+            return state
+        return state * self._scale + self._offset
+
+
+def flat_source(observations: Any, path: NodePath, width: int, rows: int) -> _Array:
+    """Return the numbers of one leaf as (M, width); raises ApplyError for another width."""
+    source = walk(observations, path)
+    if source.__class__ is not np.ndarray:
+        source = np.asarray(source)
+    flat: _Array = source if source.ndim == 2 else source.reshape(rows, -1)
+    if flat.shape[1] != width:
+        raise ApplyError(
+            f'state piece "{show_path(path)}" resolved to {width} dims but the observation yields {flat.shape[1]}',
+            range(rows),
+        )
+    return flat
 
 
 class PieceStage:
@@ -96,17 +146,8 @@ class PieceStage:
 
     def apply(self, observations: Any, rows: int) -> _Array:
         """Return (M, D) numbers; a view of the batch where nothing has to be done."""
-        source = walk(observations, self._path)
-        if source.__class__ is not np.ndarray:
-            source = np.asarray(source)
-        flat = source if source.ndim == 2 else source.reshape(rows, -1)
         piece = self.piece
-        if flat.shape[1] != piece.src_width:
-            raise ApplyError(
-                f'state piece "{show_path(self._path)}" resolved to {piece.src_width} dims but the observation '
-                f"yields {flat.shape[1]}",
-                range(rows),
-            )
+        flat = flat_source(observations, self._path, piece.src_width, rows)
         if not self._is_whole:
             flat = flat[:, piece.offset : self._stop]
         if piece.decode is not None:
