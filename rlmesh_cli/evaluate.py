@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from rlmesh_adapters.advisories import AdvisoryBook
+from rlmesh_adapters.baselines import BASELINES
 from rlmesh_adapters.contract import RouteContract
 from rlmesh_adapters.engine import AdapterEngine
 from rlmesh_envs.make import Lanes, make_lanes
@@ -147,7 +148,9 @@ def contract_of(
         horizon=route.horizon,
         sharing=route.instances,
     )
-    if not (route.env_tags or route.model_spec or route.ensemble or env.metadata):
+    has_documents = route.env_tags or route.model_spec or route.ensemble or env.metadata
+    # The built-in policies act in the environment's own spaces.
+    if not has_documents or route.policy.source in BASELINES:
         return contract
     from .adapting import with_documents  # noqa: PLC0415 - a route without conversion starts sooner
 

@@ -92,9 +92,22 @@ def convert_route(policy: object, corner: Corner, contract: RouteContract, book:
             message = "the environment is tagged, but the policy has no model spec: it sees raw observations"
             book.add("tags-unused", "info", message)
         return Conversion(None, ensembler, "")
+    _check_references(resolved, contract, corner)
     for note in resolved.notes:
         book.add(note.code, note.severity, note.message, subject=note.message)
     return Conversion(Adapter(resolved, contract.action), ensembler, describe(resolved))
+
+
+def _check_references(resolved: Resolved, contract: RouteContract, corner: Corner) -> None:
+    """Refuse to convert later actions of a chunk with what was observed before its first."""
+    roles = [segment.role for segment in resolved.action.segments if segment.reference is not None]
+    if roles and contract.horizon > 1 and corner.is_chunked:
+        raise RouteError(
+            f'action role "{roles[0]}" is converted between absolute and delta with the current observation, which '
+            f"the later actions of a chunk do not have (horizon {contract.horizon})",
+            where="horizon",
+            mend="use --horizon 1, or let both sides speak the same mode",
+        )
 
 
 def check_ensemble(

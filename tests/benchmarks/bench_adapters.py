@@ -3,7 +3,7 @@
     python tests/benchmarks/bench_adapters.py [--repeats 9]
 
 Each round runs every case once, in turn, in this process. A figure is the median over the rounds of the difference
-in microseconds a lane-step, of whole evaluations with records on.
+in microseconds a lane-step, of whole evaluations with records on. The images of bench_images.py come after that.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
+from bench_images import report as report_images
 
 from rlmesh_cli.evaluate import evaluate
 from rlmesh_cli.progress import SilentWatcher
@@ -133,6 +134,7 @@ def main() -> int:
         middle = statistics.median(more)
         missed += middle > most
         print(f"{name:40s} +{middle:.2f} us  ({min(more):.2f} - {max(more):.2f})  at most {most:.2f}")
+    missed += report_images(repeats)
     return int(missed > 0)
 
 
