@@ -92,7 +92,7 @@ def _image_steps(plan: ImagePlan) -> Iterator[str]:
     if plan.dst_layout == "chw":
         yield "hwc to chw"
     if plan.lead_dims:
-        yield f"{plan.lead_dims} axes of size 1 in front"
+        yield "an axis of size 1 in front" if plan.lead_dims == 1 else f"{plan.lead_dims} axes of size 1 in front"
     if plan.stack > 1:
         yield f"the last {plan.stack} frames, the oldest first"
 

@@ -104,7 +104,7 @@ def test_every_transform_has_its_line_in_order(route):
         "resized to 4x4 by bilinear, edges cut off",
         "(0, 255) to (-1, 1)",
         "hwc to chw",
-        "1 axes of size 1 in front",
+        "an axis of size 1 in front",
         "the last 2 frames, the oldest first",
     ]
     assert inputs["body"]["shape"] == "float32[9]"
