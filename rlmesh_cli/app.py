@@ -10,6 +10,7 @@ import typer
 from . import __version__
 from .commands.eval import eval_command
 from .commands.explain import explain_command
+from .commands.probe import probe_command
 from .lean import LeanCommand, LeanGroup
 
 app = typer.Typer(
@@ -23,6 +24,7 @@ app = typer.Typer(
 )
 app.command("eval", cls=LeanCommand)(eval_command)
 app.command("explain", cls=LeanCommand)(explain_command)
+app.command("probe", cls=LeanCommand)(probe_command)
 
 
 def _show_version(wanted: bool) -> None:

@@ -7,14 +7,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from rlmesh_adapters.errors import HarnessError
 
 from .evaluate import evaluate
 from .evaluation import Evaluation, RunInterruptedError, summary_record
 from .exits import Exit
-from .flags import read_flags
+from .flags import RouteRequest, read_flags
 from .progress import make_watcher
 from .records import strict_json
 from .route import read_route
@@ -23,28 +21,9 @@ from .streams import drop_output, user_output_to_stderr
 from .telling import say, say_bug, say_mistake
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
+class Request(RouteRequest, frozen=True, kw_only=True):
     """The flags of `rlmesh eval`, as typed; None is a flag that was not given."""
 
-    policy: str | None = None
-    route: Path | None = None
-    env: str | None = None
-    env_args: tuple[str, ...] = ()
-    policy_args: tuple[str, ...] = ()
-    episodes: int | None = None
-    num_envs: int | None = None
-    seed: int | None = None
-    seeds: str | None = None
-    horizon: int | None = None
-    max_episode_steps: int | None = None
-    max_episode_seconds: float | None = None
-    vectorization: str | None = None
-    start_method: str | None = None
-    autoreset: str | None = None
-    instances: str | None = None
-    success: str | None = None
-    metrics: tuple[str, ...] = ()
-    gates: tuple[str, ...] = ()
     strict: bool = False
     out: Path = Path("runs")
     show_all: bool = False

@@ -4,46 +4,24 @@ from __future__ import annotations
 
 import gc
 import sys
-from pathlib import Path
-
-import msgspec
 
 from rlmesh_adapters.errors import HarnessError
 
 from .exits import Exit
 from .explanation import Explained, explain, explanation_record
-from .flags import read_flags
+from .flags import RouteRequest, read_flags
 from .records import strict_json
 from .route import read_route
 from .streams import user_output_to_stderr
 from .telling import say_bug, say_mistake
 
 
-class ExplainRequest(msgspec.Struct, frozen=True, kw_only=True):
+class ExplainRequest(RouteRequest, frozen=True, kw_only=True):
     """The flags of `rlmesh explain`, as typed; None is a flag that was not given."""
 
-    policy: str | None = None
-    route: Path | None = None
-    env: str | None = None
-    env_args: tuple[str, ...] = ()
-    policy_args: tuple[str, ...] = ()
-    horizon: int | None = None
     trusts_entrypoints: bool = False
     strict: bool = False
     as_json: bool = False
-    episodes: int | None = None
-    num_envs: int | None = None
-    seed: int | None = None
-    seeds: str | None = None
-    max_episode_steps: int | None = None
-    max_episode_seconds: float | None = None
-    vectorization: str | None = None
-    start_method: str | None = None
-    autoreset: str | None = None
-    instances: str | None = None
-    success: str | None = None
-    metrics: tuple[str, ...] = ()
-    gates: tuple[str, ...] = ()
 
 
 def run(request: ExplainRequest) -> Exit:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from rlmesh_adapters.errors import RouteError
 
@@ -18,25 +21,28 @@ _RANGE = re.compile(r"([0-9]{1,100})\.\.([0-9]{1,100})")
 _MOST_SEEDS = 10_000_000
 
 
-class RouteFlags(Protocol):
-    """The flags that change a route."""
+class RouteRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """The flags that change a route, as typed; None is a flag that was not given."""
 
-    @property
-    def policy(self) -> str | None: ...  # noqa: D102
-    @property
-    def env(self) -> str | None: ...  # noqa: D102
-    @property
-    def env_args(self) -> tuple[str, ...]: ...  # noqa: D102
-    @property
-    def policy_args(self) -> tuple[str, ...]: ...  # noqa: D102
-    @property
-    def seeds(self) -> str | None: ...  # noqa: D102
-    @property
-    def success(self) -> str | None: ...  # noqa: D102
-    @property
-    def metrics(self) -> tuple[str, ...]: ...  # noqa: D102
-    @property
-    def gates(self) -> tuple[str, ...]: ...  # noqa: D102
+    policy: str | None = None
+    route: Path | None = None
+    env: str | None = None
+    env_args: tuple[str, ...] = ()
+    policy_args: tuple[str, ...] = ()
+    episodes: int | None = None
+    num_envs: int | None = None
+    seed: int | None = None
+    seeds: str | None = None
+    horizon: int | None = None
+    max_episode_steps: int | None = None
+    max_episode_seconds: float | None = None
+    vectorization: str | None = None
+    start_method: str | None = None
+    autoreset: str | None = None
+    instances: str | None = None
+    success: str | None = None
+    metrics: tuple[str, ...] = ()
+    gates: tuple[str, ...] = ()
 
 
 #: Flag's attribute -> the value in the route that it replaces.
@@ -55,7 +61,7 @@ _SIMPLE: dict[str, KeyPath] = {
 }
 
 
-def read_flags(typed: RouteFlags) -> Flags:
+def read_flags(typed: RouteRequest) -> Flags:
     """Return what the given flags say.
 
     Raises RouteError, naming the flag, for values that cannot be read.

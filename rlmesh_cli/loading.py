@@ -35,12 +35,14 @@ class PolicySource(msgspec.Struct, frozen=True):
     """A policy that can be built as often as it is needed.
 
     label: short name for the run's folder. file: the file it came from, None for modules and built-ins.
-    build: takes the action space of one lane and returns a policy.
+    build: takes the action space of one lane and returns a policy. renew: runs the file anew and returns its
+        build, so that nothing that classes or modules keep is left; None where that cannot be done.
     """
 
     label: str
     file: Path | None
     build: Callable[[SpaceView], Any]
+    renew: Callable[[], Callable[[SpaceView], Any]] | None = None
 
 
 def load_policy(source: str, params: Mapping[str, Any]) -> PolicySource:
@@ -87,7 +89,12 @@ def _from_file(path: Path, attribute: str, params: dict[str, Any]) -> PolicySour
         _refuse_params(params, _MODULE, where=path.name, mend=_MODULE_MEND)
         return PolicySource(path.stem, path, _ModuleBuilder(path, module))
     label = path.stem if not attribute else f"{path.stem}-{attribute}"
-    return PolicySource(label, path, _builder(entry, params, f"{path.name}:{_name_of(entry)}"))
+    where = f"{path.name}:{_name_of(entry)}"
+
+    def renew() -> Callable[[SpaceView], Any]:
+        return _builder(_find_entry(_run(path, again=True), attribute, path.name), params, where)
+
+    return PolicySource(label, path, _builder(entry, params, where), renew)
 
 
 def _from_module(target: str, attribute: str, params: dict[str, Any]) -> PolicySource:

@@ -69,8 +69,10 @@ class RoutePlan(msgspec.Struct, frozen=True, kw_only=True):
     horizon: actions executed a call.
     wants_context: whether the corner reads the episode's context, step included.
     sharing: `shared` or `lane`.
-    is_ensembled: whether overlapping chunks are averaged. wants_every_step: whether frame windows must see steps
-        that are replayed. description: the conversion as text, empty for none.
+    is_ensembled: whether overlapping chunks are averaged.
+    wants_every_step: whether frame windows must see steps that are replayed.
+    passes_state: whether the corner takes its state and gives it back.
+    description: the conversion as text, empty for none.
     """
 
     corner: str
@@ -80,6 +82,7 @@ class RoutePlan(msgspec.Struct, frozen=True, kw_only=True):
     sharing: str
     is_ensembled: bool = False
     wants_every_step: bool = False
+    passes_state: bool = False
     description: str = ""
 
     @property

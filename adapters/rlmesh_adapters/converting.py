@@ -86,7 +86,7 @@ def convert_route(policy: object, corner: Corner, contract: RouteContract, book:
     ensemble = contract.ensemble
     if ensemble is not None:
         check_ensemble(ensemble, resolved, contract, is_chunked=corner.is_chunked)
-    ensembler = None if ensemble is None else Ensembler(ensemble.decay)
+    ensembler = None if ensemble is None else Ensembler(ensemble.decay, contract.horizon)
     if resolved is None:
         if contract.tags is not None:
             message = "the environment is tagged, but the policy has no model spec: it sees raw observations"
@@ -103,8 +103,8 @@ def _check_references(resolved: Resolved, contract: RouteContract, corner: Corne
     roles = [segment.role for segment in resolved.action.segments if segment.reference is not None]
     if roles and contract.horizon > 1 and corner.is_chunked:
         raise RouteError(
-            f'action role "{roles[0]}" is converted between absolute and delta with the current observation, which '
-            f"the later actions of a chunk do not have (horizon {contract.horizon})",
+            f'action role "{roles[0]}" is converted between absolute and delta with the current observation, '
+            f"which the later actions of a chunk do not have (horizon {contract.horizon})",
             where="horizon",
             mend="use --horizon 1, or let both sides speak the same mode",
         )
@@ -117,6 +117,12 @@ def check_ensemble(
 
     Raises RouteError for a route without chunks, and for rotations, snapped and discrete components.
     """
+    if not ensemble.decay >= 0:
+        raise RouteError(
+            f"a decay of {ensemble.decay:g} would let later plans outweigh all others",
+            where="ensemble.decay",
+            mend="give 0 or more",
+        )
     if contract.horizon < 2 or not is_chunked:
         raise RouteError(
             f"there is nothing to average: horizon is {contract.horizon}"
@@ -124,7 +130,8 @@ def check_ensemble(
             where="ensemble",
             mend="give a horizon over 1 and a policy with predict_chunk, or drop `ensemble`",
         )
-    if contract.action.kind != "box":
+    dtype = contract.action.dtype
+    if contract.action.kind != "box" or dtype is None or dtype.kind != "f":
         raise RouteError(
             f"actions of {contract.action} have no average",
             where="ensemble",

@@ -109,6 +109,7 @@ class AdapterEngine:
             horizon=contract.horizon,
             wants_context=corner.wants_context,
             sharing=sharing,
+            passes_state=corner.wants_state,
             is_ensembled=contract.ensemble is not None,
             wants_every_step=adapter is not None and adapter.observations.has_windows,
             description="" if conversion is None else conversion.description,
@@ -187,11 +188,18 @@ def _conversion(
 ) -> Conversion | None:
     """Return what stands between environment and policy, None for nothing."""
     documents = (contract.tags, contract.spec, contract.ensemble)
-    if all(document is None for document in documents) and getattr(policy, "spec", None) is None:
+    if all(document is None for document in documents) and not _has_spec(policy):
         return None
     from .converting import convert_route  # noqa: PLC0415 - a route without conversion starts sooner
 
     return convert_route(policy, corner, contract, advisories)
+
+
+def _has_spec(policy: object) -> bool:
+    try:
+        return getattr(policy, "spec", None) is not None
+    except Exception:  # a user's property may raise anything
+        return False
 
 
 def _build_each(first: Any, build_policy: Callable[[], Any], count: int) -> list[Any]:

@@ -30,6 +30,11 @@ class EvalMode:
             if was_training and module.training and callable(getattr(module, "eval", None)):
                 module.eval()
 
+    @property
+    def count_training(self) -> int:
+        """How many modules stood in training mode."""
+        return sum(flag for _, flag in self._flags)
+
     def leave(self) -> None:
         """Restore every module's own flag; parts that were frozen in eval mode stay so."""
         # `train` of a parent reaches its children, so each pass settles one more level.

@@ -74,7 +74,7 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
     src_width: numbers of the whole source. offset, src_dim: the slice of it that is this role's.
     src_encoding, dst_encoding: rotation names; empty where none is declared. keeps_sign: whether a rotation keeps
         the sign of its quaternion instead of the shortest form.
-    decode: an encoding of the user's own -> its base, (D,) -> (D,).
+    decode: from dst_encoding to an encoding of the user's own, (D,) -> (D,).
     dim: keep so many in front. index: keep only this one. width: numbers that are left.
     src_range, dst_range: as declared; they are mapped where both are there and differ.
     affine: what they, or statistics, come to; None for nothing.

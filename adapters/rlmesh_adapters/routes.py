@@ -5,7 +5,6 @@ Axes: M asking rows, H actions of a chunk.
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -96,23 +95,30 @@ class ConfiguredRoute:
         adapter = self.adapter
         if adapter is None:
             return self._instances.predict(rows, episodes)
-        try:
-            # Only windows are kept by id.
-            known = ids_of(episodes) if adapter.observations.has_windows else ()
-            payload = adapter.observations.apply(rows, known, len(episodes))
-        except ApplyError as error:
-            failures = failures_of(error)
-            good = [row for row in range(len(episodes)) if row not in failures]
-            if not good:
-                return Prediction(None, failures=failures)
-            answer = self._ask_adapted(take_rows(rows, good), [episodes[row] for row in good])
-            merged = merge(len(episodes), [(good, answer)], failures, is_chunked="_chunk" in self.plan.corner)
-            merged.planned, merged.was_repeated = answer.planned, answer.was_repeated
-            return merged
-        prediction = self._instances.predict(payload, episodes)
+        failures: dict[int, Failure] = {}
+        good = list(range(len(episodes)))
+        chosen, company = rows, episodes
+        while True:
+            try:
+                # Only windows are kept by id.
+                known = ids_of(company) if adapter.observations.has_windows else ()
+                payload = adapter.observations.apply(chosen, known, len(company))
+                break
+            except ApplyError as error:
+                failures.update({good[place]: failure for place, failure in failures_of(error).items()})
+                good = [row for row in range(len(episodes)) if row not in failures]
+                if not good:
+                    return Prediction(None, failures=failures)
+                chosen, company = take_rows(rows, good), [episodes[row] for row in good]
+        prediction = self._instances.predict(payload, company)
         # Only now: a call that raised has not moved any window on.
         adapter.observations.commit()
-        return adapter.adapt(prediction, rows)
+        answer = adapter.adapt(prediction, chosen)
+        if not failures:
+            return answer
+        merged = merge(len(episodes), [(good, answer)], failures, is_chunked="_chunk" in self.plan.corner)
+        merged.planned, merged.was_repeated = answer.planned, answer.was_repeated
+        return merged
 
     def _ensemble(self, prediction: Prediction, episodes: Sequence[EpisodeContext], ensembler: Ensembler) -> None:
         """Put the average of all that was planned for this step in the place of the new chunks."""
@@ -131,9 +137,16 @@ class ConfiguredRoute:
         """Let frame windows see a step that is replayed without asking."""
         if self.adapter is None or not self.adapter.observations.has_windows:
             return
-        with self._lock, contextlib.suppress(ApplyError):
-            # What cannot be assembled fails when it is asked for.
-            self.adapter.observations.observe(rows, ids_of(episodes))
+        with self._lock:
+            known = list(range(len(episodes)))
+            while known:
+                try:
+                    chosen = [episodes[row] for row in known]
+                    self.adapter.observations.observe(take_rows(rows, known), ids_of(chosen))
+                    return
+                except ApplyError as error:
+                    # What cannot be assembled fails when it is asked for; the others' windows move on.
+                    known = [row for place, row in enumerate(known) if place not in error.rows]
 
     def end_episodes(self, episodes: Sequence[EpisodeContext]) -> None:
         """Forget what is kept for ended episodes, and tell the policy."""

@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from rlmesh_adapters.plans import ActionPlan, Segment
+from rlmesh_adapters.rotations import WIDTHS
 from rlmesh_adapters.spaces import SpaceView
 
 from .errors import ApplyError
 from .rotations import RotationError, convert
-from .states import PieceStage, factors
+from .states import PieceStage, each_row, factors
 
 _Array = npt.NDArray[Any]
 
@@ -53,7 +54,8 @@ class ActionStage:
         self._stages: list[tuple[_SegmentStage, PieceStage | None, slice]] = []
         #: How far each component was driven; those that snap, select or send a constant are not in it.
         self.uses: list[Use] = []
-        self._used: list[tuple[Use, slice]] = []
+        # Those with a clip of their own count what it does.
+        self._used: list[tuple[Use, slice, bool]] = []
         at = 0
         for segment in plan.segments:
             part = slice(at, at + segment.width)
@@ -61,10 +63,11 @@ class ActionStage:
             if segment.fill is not None:
                 continue
             reference = None if segment.reference is None else PieceStage(segment.reference)
-            self._stages.append((_SegmentStage(segment), reference, part))
+            stage = _SegmentStage(segment)
+            self._stages.append((stage, reference, part))
             if not (segment.is_binary or segment.select):
-                self.uses.append(Use(role=segment.role))
-                self._used.append((self.uses[-1], part))
+                self.uses.append(stage.use)
+                self._used.append((stage.use, part, segment.clip is not None))
         #: Whether the current observation is needed.
         self.needs_observation = any(reference is not None for _, reference, _ in self._stages)
         fills = [np.full(segment.width, segment.fill or 0.0) for segment in plan.segments]
@@ -83,16 +86,24 @@ class ActionStage:
         action is discrete.
         """
         lead = outputs.shape[:-1]
-        if outputs.dtype.kind != "f":
+        if outputs.dtype != np.float64:
             outputs = outputs.astype(np.float64)
-        flat = outputs if len(lead) == 1 else outputs.reshape(-1, self.plan.in_dim)
         repeats = 1 if len(lead) == 1 else lead[1]
+        flat = outputs if len(lead) == 1 else outputs.reshape(lead[0] * repeats, self.plan.in_dim)
+        before = [(use.clipped, use.saturated) for use, *_ in self._used]
         try:
             actions, clipped = self._finished(*self._driven(flat, observations, lead[0], repeats))
         except ApplyError as error:
-            rows = sorted({row // repeats for row in error.rows})
-            raise ApplyError(str(error), rows) from error
-        for use, part in self._used:
+            # What is converted once more is counted once.
+            for (use, *_), (cut, ended) in zip(self._used, before, strict=True):
+                use.clipped, use.saturated = cut, ended
+            if repeats == 1:
+                raise
+            messages: dict[int, str] = {}
+            for row, message in error.messages.items():
+                messages.setdefault(row // repeats, message)
+            raise ApplyError(messages) from error
+        for use, part, _ in self._used:
             use.values += len(flat) * (part.stop - part.start)
         return actions.reshape(*lead, *self.plan.shape), None if clipped is None else clipped.reshape(lead)
 
@@ -121,24 +132,36 @@ class ActionStage:
         if b"\x00" in ((actions > self._low) & (actions < self._high)).tobytes():
             actions, clipped = self._clipped(actions, clipped)
         if self._is_whole:
-            wrong = np.flatnonzero((np.rint(actions) != actions).any(axis=1))
-            if len(wrong):
-                raise ApplyError(f"action {actions[wrong[0]].tolist()} is not of whole numbers", wrong.tolist())
-        return actions.astype(dtype), clipped
+            wrong = np.flatnonzero((np.rint(actions) != actions).any(axis=1)).tolist()
+            if wrong:
+                raise ApplyError.each(wrong, lambda row: f"action {actions[row].tolist()} is not of whole numbers")
+            return actions.astype(dtype), clipped
+        with np.errstate(over="ignore"):
+            cast = actions.astype(dtype)
+        if dtype != np.float64 and b"\x00" in np.isfinite(cast).tobytes():
+            raise _not_finite(actions, cast)
+        return cast, clipped
 
     def _clipped(self, actions: _Array, clipped: _Array | None) -> tuple[_Array, _Array | None]:
         if not np.isfinite(actions).all():
-            wrong = np.flatnonzero(~np.isfinite(actions).all(axis=1))
-            raise ApplyError(f"the action is not finite: {actions[wrong[0]].tolist()}", wrong.tolist())
+            raise _not_finite(actions, actions)
         outside = (actions < self._low) | (actions > self._high)
         ends = outside | (actions == self._low) | (actions == self._high)
-        for use, part in self._used:
+        for use, part, is_counted in self._used:
             use.clipped += int(outside[:, part].sum())
-            use.saturated += int(ends[:, part].sum())
+            use.saturated += 0 if is_counted else int(ends[:, part].sum())
         if not outside.any():
             return actions, clipped
         cut: _Array = np.asarray(outside.any(axis=1))
-        return np.clip(actions, self._low, self._high), cut if clipped is None else clipped | cut
+        # Only what is outside: of a negative zero `clip` makes a positive one.
+        inside = np.where(outside, np.clip(actions, self._low, self._high), actions)
+        return inside, cut if clipped is None else clipped | cut
+
+
+def _not_finite(actions: _Array, seen: _Array) -> ApplyError:
+    """Return the error of the rows that are not finite in `seen`."""
+    wrong = np.flatnonzero(~np.isfinite(seen).all(axis=1)).tolist()
+    return ApplyError.each(wrong, lambda row: f"the action is not finite: {actions[row].tolist()}")
 
 
 def _ends(plan: ActionPlan, view: SpaceView) -> tuple[_Array, _Array]:
@@ -146,6 +169,11 @@ def _ends(plan: ActionPlan, view: SpaceView) -> tuple[_Array, _Array]:
     assert view.low is not None
     assert view.high is not None
     low, high = view.low.astype(np.float64).ravel(), view.high.astype(np.float64).ravel()
+    if view.dtype is not None and view.dtype.kind in "iu":
+        # The largest 64-bit numbers have no float; the float above them would wrap around.
+        largest = float(np.iinfo(view.dtype).max)
+        if int(largest) > np.iinfo(view.dtype).max:
+            high = np.minimum(high, np.nextafter(largest, 0))
     if view.kind != "box":
         # A value of a discrete space is no number between two ends; it is checked when it is chosen.
         return np.full_like(low, -np.inf), np.full_like(high, np.inf)
@@ -167,6 +195,7 @@ class _SegmentStage:
 
     def __init__(self, segment: Segment) -> None:
         self.segment = segment
+        self.use = Use(role=segment.role)
         self._scale, self._offset = factors(segment.affine)
         steps: list[tuple[str, float]] = []
         for scale, invert, threshold in (
@@ -188,21 +217,29 @@ class _SegmentStage:
         part = flat[:, segment.start : segment.stop]
         if segment.select:
             return self._selected(self._corrected(part)), None
+        if self._scale is not None and segment.statistics:
+            # Statistics are of what the model puts out; ranges are of what the environment takes.
+            part = part * self._scale + self._offset
         if segment.encode is not None:
-            part = np.stack([np.asarray(segment.encode(row)) for row in part])
+            part = each_row(segment.encode, part, f'action role "{segment.role}"', WIDTHS[segment.src_encoding])
         if segment.src_encoding != segment.dst_encoding:
             part = self._converted(part)
-        if self._scale is not None:
+        if self._scale is not None and not segment.statistics:
             part = part * self._scale + self._offset
         if origin is not None:
             part = part + segment.sign * origin
+            if segment.is_binary and not np.isfinite(part).all():
+                raise _not_finite(part, part)
         part = self._corrected(part)
         if segment.is_binary:
             # A tie is what the sign of its zero says: it stands on the positive side, and an inversion turns that.
             part = np.copysign(1.0, part)
         if segment.clip is None:
             return part, None
-        return _clip(part, *segment.clip)
+        clipped, cut = _clip(part, *segment.clip)
+        self.use.clipped += int((clipped != part).sum())
+        self.use.saturated += int(((clipped == segment.clip[0]) | (clipped == segment.clip[1])).sum())
+        return clipped, cut
 
     def _corrected(self, part: _Array) -> _Array:
         if self.segment.is_binary:
@@ -218,7 +255,9 @@ class _SegmentStage:
                 part, segment.src_encoding, segment.dst_encoding, keeps_sign=segment.keeps_sign
             )
         except RotationError as error:
-            raise ApplyError(f'action role "{segment.role}": {error}', error.rows) from error
+            name = f'action role "{segment.role}"'
+            wrong = error
+            raise ApplyError.each(error.rows, lambda row: f"{name}: {wrong.tell(part[row])}") from error
         return turned
 
     def _selected(self, part: _Array) -> _Array:
@@ -234,13 +273,11 @@ class _SegmentStage:
             return part
         whole = np.rint(part)
         fits = (whole == part) & (whole >= segment.low) & (whole < segment.low + segment.count)
-        wrong = np.flatnonzero(~fits.all(axis=1))
-        if len(wrong):
-            raise ApplyError(
-                f'action role "{segment.role}": {part[wrong[0]].tolist()} is no value from {segment.low} to '
-                f"{segment.low + segment.count - 1}",
-                wrong.tolist(),
-            )
+        wrong = np.flatnonzero(~fits.all(axis=1)).tolist()
+        if wrong:
+            values = f"{segment.low} to {segment.low + segment.count - 1}"
+            name = f'action role "{segment.role}"'
+            raise ApplyError.each(wrong, lambda row: f"{name}: {part[row].tolist()} is no value from {values}")
         return whole
 
 
@@ -248,4 +285,4 @@ def _clip(part: _Array, low: Any, high: Any) -> tuple[_Array, _Array | None]:
     inside = (part >= low) & (part <= high)
     if inside.all():
         return part, None
-    return np.clip(part, low, high), ~inside.all(axis=1)
+    return np.where(inside, part, np.clip(part, low, high)), ~inside.all(axis=1)

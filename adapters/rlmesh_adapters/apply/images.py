@@ -16,6 +16,7 @@ from rlmesh_adapters.errors import HarnessError
 from rlmesh_adapters.paths import show_path
 from rlmesh_adapters.plans import ImagePlan
 
+from .errors import ApplyError
 from .filters import find_resampler, flip, resize
 
 Array = npt.NDArray[Any]
@@ -94,7 +95,7 @@ class ImageStage:
             try:
                 image = decode(data)
             except ValueError as error:
-                raise ValueError(f"{self._camera}, row {row}: {error}") from error
+                raise ApplyError({row: f"{self._camera}: {error}"}) from error
             self._check_shape(image.shape, image.shape, f", row {row}")
             shape = self._result_shape(image.shape)
             if result is None:

@@ -43,11 +43,6 @@ class ObservationStage:
         """Whether every step of an episode must be seen, asked or not."""
         return bool(self._windows)
 
-    @property
-    def held_bytes(self) -> int:
-        """Bytes that the windows hold."""
-        return sum(window.nbytes for window in self._windows.values())
-
     def apply(self, observations: Batch, ids: Sequence[str], rows: int | None = None) -> Batch:
         """Return the model's input for M rows, in memory of its own; windows move on with `commit`.
 
@@ -64,22 +59,27 @@ class ObservationStage:
             leaf = stage.apply(observations, rows)
             window = self._windows.get(number)
             if window is not None:
-                leaf = window.look(ids, leaf)
+                # The frame itself is kept: the policy may write into the window that it is handed.
                 self._pending.append((window, ids, leaf))
+                leaf = window.look(ids, leaf)
             leaves.append(leaf)
         return _filled(self._skeleton, leaves)
 
     def commit(self) -> None:
         """Keep the frames of the last `apply`; what failed before that has not moved anything on."""
-        for window, ids, windows in self._pending:
-            window.keep(ids, windows)
+        for window, ids, frames in self._pending:
+            window.keep(ids, frames)
         self._pending.clear()
 
     def observe(self, observations: Batch, ids: Sequence[str]) -> None:
         """Let the windows see a step that is replayed without asking."""
-        for number, window in self._windows.items():
-            frames = self._stages[number].apply(observations, len(ids))
-            window.keep(ids, window.look(ids, frames))
+        # All inputs first: either every window of an episode moves on, or none.
+        seen = [
+            (window, self._stages[number].apply(observations, len(ids)))
+            for number, window in self._windows.items()
+        ]
+        for window, frames in seen:
+            window.keep(ids, frames)
 
     def evict(self, episode_id: str) -> None:
         """Forget an episode's frames."""
@@ -114,8 +114,11 @@ class _Camera:
         source = None if self._plan.source is None else walk(observations, self._plan.source)
         try:
             return self._stage.apply(source, rows)
+        except ApplyError:
+            raise
         except ValueError as error:
-            raise ApplyError(f'image "{show_path(self._plan.placement)}": {error}', range(rows)) from error
+            message = f'image "{show_path(self._plan.placement)}": {error}'
+            raise ApplyError(dict.fromkeys(range(rows), message)) from error
 
 
 class _Texts:
@@ -129,8 +132,8 @@ class _Texts:
         texts = [plan.fill] * rows if plan.source is None else walk(observations, plan.source)
         wrong = [row for row, text in enumerate(texts) if not isinstance(text, str)]
         if wrong:
-            found = type(texts[wrong[0]]).__name__
-            raise ApplyError(f'text "{show_path(plan.placement)}": expected text, got {found}', wrong)
+            name = f'text "{show_path(plan.placement)}"'
+            raise ApplyError.each(wrong, lambda row: f"{name}: expected text, got {type(texts[row]).__name__}")
         return [[text] for text in texts] if plan.container == "list" else list(texts)
 
 
@@ -141,17 +144,19 @@ class _Custom:
         self._plan = plan
 
     def apply(self, observations: Batch, rows: int) -> Any:
-        made = []
+        made: list[Any] = []
+        wrong: dict[int, str] = {}
+        name = f'custom input "{show_path(self._plan.placement)}" ({self._plan.reference})'
         for row in range(rows):
             try:
                 made.append(self._plan.transform(row_of(observations, row)))
             except Exception as error:  # a function of the user's may raise anything
-                raise ApplyError(
-                    f'custom input "{show_path(self._plan.placement)}" ({self._plan.reference}): '
-                    f"{describe_error(error)}",
-                    [row],
-                ) from error
-        if all(isinstance(value, (np.ndarray, np.generic, int, float)) for value in made):
+                wrong[row] = f"{name}: {describe_error(error)}"
+        if wrong:
+            raise ApplyError(wrong)
+        # Plain numbers are float64, so that a row's type does not depend on its neighbours.
+        made = [np.float64(value) if isinstance(value, (int, float)) else value for value in made]
+        if all(isinstance(value, (np.ndarray, np.generic)) for value in made):
             arrays = [np.asarray(value) for value in made]
             if len({(array.shape, array.dtype) for array in arrays}) == 1:
                 return np.stack(arrays)

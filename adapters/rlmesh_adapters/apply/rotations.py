@@ -56,6 +56,11 @@ class RotationError(ValueError):
         others = f" (and {len(rows) - 1} more)" if len(rows) > 1 else ""
         super().__init__(f"{encoding} {fault} in row {rows[0]}{others}: [{shown}]")
         self.rows = rows
+        self._what = f"{encoding} {fault}"
+
+    def tell(self, value: Array) -> str:
+        """Return the fault of one affected row."""
+        return f"{self._what}: [{', '.join(str(number) for number in value.tolist())}]"
 
 
 class _UnusableError(Exception):

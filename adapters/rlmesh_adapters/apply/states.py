@@ -5,18 +5,23 @@ Axes: M rows, D numbers of one state.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rlmesh_adapters.errors import describe_error
 from rlmesh_adapters.paths import NodePath, show_path, walk
 from rlmesh_adapters.plans import Affine, Piece, StatePlan
+from rlmesh_adapters.rotations import WIDTHS
 
 from .errors import ApplyError
 from .rotations import RotationError, convert
 
 _Array = npt.NDArray[Any]
+# From here on not every whole number is a float64.
+_MOST_EXACT = 2.0**53
 
 
 class StateStage:
@@ -28,7 +33,6 @@ class StateStage:
     def __init__(self, plan: StatePlan) -> None:
         self.plan = plan
         self._dtype = np.dtype(plan.dtype)
-        self._limits = np.iinfo(self._dtype) if self._dtype.kind in "iu" else None
         self._pieces: list[tuple[PieceStage, slice]] = []
         at = 0
         for piece in plan.pieces:
@@ -56,25 +60,28 @@ class StateStage:
 
     def _concatenated(self, observations: Any, rows: int) -> _Array:
         shape = (rows, self.plan.width)
-        numbers = np.float64 if self._dtype.kind in "iub" else self._dtype
-        state: _Array = np.empty(shape, numbers) if self._is_full else np.zeros(shape, numbers)
+        state: _Array = np.empty(shape) if self._is_full else np.zeros(shape)
         for stage, part in self._pieces:
             state[:, part] = stage.apply(observations, rows)
         return state
 
     def _cast(self, state: _Array) -> _Array:
-        if self._limits is None:
-            return state.astype(self._dtype)
-        whole = np.rint(state)
-        fits = (whole == state) & (whole >= self._limits.min) & (whole <= self._limits.max)
-        wrong = np.flatnonzero(~fits.all(axis=1))
-        if len(wrong):
-            raise ApplyError(
-                f'state "{show_path(self.plan.placement)}": {state[wrong[0]].tolist()} does not fit into '
-                f"{self._dtype}",
-                wrong.tolist(),
+        """Return numbers in the plan's dtype; those that it does not hold fail their rows."""
+        name = f'state "{show_path(self.plan.placement)}"'
+        with np.errstate(over="ignore", invalid="ignore"):
+            cast = state.astype(self._dtype)
+            if self._dtype.kind == "f":
+                is_lost = ~np.isfinite(cast) & np.isfinite(state)
+            else:
+                # A cast that is not exact lost a fraction, a sign, or all.
+                is_lost = cast.astype(np.float64) != state
+                is_lost |= np.abs(state) >= _MOST_EXACT
+        wrong = np.flatnonzero(is_lost.any(axis=1)).tolist()
+        if wrong:
+            raise ApplyError.each(
+                wrong, lambda row: f"{name}: {state[row].tolist()} does not fit into {self._dtype}"
             )
-        return state.astype(self._dtype)
+        return cast
 
 
 class _Gather:
@@ -109,9 +116,15 @@ class _Gather:
         """Return (M, D) numbers, in memory of their own."""
         flat = flat_source(observations, self._path, self._width, rows)
         state: _Array = flat.copy() if self._picked is None else flat.take(self._picked, 1)
-        if self._scale is None:
-            return state
-        return state * self._scale + self._offset
+        return state if self._scale is None else scaled(state, self._scale, self._offset)
+
+
+def scaled(numbers: _Array, scale: _Array, offset: _Array) -> _Array:
+    """Return `numbers * scale + offset`; where the scale is 0, a dimension without spread, only the offset."""
+    result: _Array = numbers * scale + offset
+    if not scale.all():
+        result[...] = np.where(scale == 0, offset, result)
+    return result
 
 
 def flat_source(observations: Any, path: NodePath, width: int, rows: int) -> _Array:
@@ -121,10 +134,10 @@ def flat_source(observations: Any, path: NodePath, width: int, rows: int) -> _Ar
         source = np.asarray(source)
     flat: _Array = source if source.ndim == 2 else source.reshape(rows, -1)
     if flat.shape[1] != width:
-        raise ApplyError(
-            f'state piece "{show_path(path)}" resolved to {width} dims but the observation yields {flat.shape[1]}',
-            range(rows),
+        message = (
+            f'state piece "{show_path(path)}" resolved to {width} dims but the observation yields {flat.shape[1]}'
         )
+        raise ApplyError(dict.fromkeys(range(rows), message))
     return flat
 
 
@@ -150,24 +163,37 @@ class PieceStage:
         flat = flat_source(observations, self._path, piece.src_width, rows)
         if not self._is_whole:
             flat = flat[:, piece.offset : self._stop]
-        if piece.decode is not None:
-            flat = np.stack([np.asarray(piece.decode(row.astype(np.float64))) for row in flat])
-        elif piece.src_encoding != piece.dst_encoding:
+        if piece.src_encoding != piece.dst_encoding:
             flat = self._converted(flat)
+        if piece.decode is not None:
+            flat = each_row(piece.decode, flat, f'rotation "{show_path(self._path)}"', WIDTHS[piece.dst_encoding])
         if self._cuts:
             flat = flat[:, self._kept]
-        if self._scale is not None:
-            flat = flat * self._scale + self._offset
-        scaled: _Array = flat
-        return scaled
+        return flat if self._scale is None else scaled(flat, self._scale, self._offset)
 
     def _converted(self, flat: _Array) -> _Array:
         piece = self.piece
         try:
             turned: _Array = convert(flat, piece.src_encoding, piece.dst_encoding, keeps_sign=piece.keeps_sign)
         except RotationError as error:
-            raise ApplyError(f'rotation "{show_path(self._path)}": {error}', error.rows) from error
+            name = f'rotation "{show_path(self._path)}"'
+            wrong = error
+            raise ApplyError.each(error.rows, lambda row: f"{name}: {wrong.tell(flat[row])}") from error
         return turned
+
+
+def each_row(function: Callable[[Any], Any], rows: _Array, name: str, width: int) -> _Array:
+    """Return (M, width) of a function of the user's own, called row by row; a row that it fails on fails alone."""
+    made: _Array = np.empty((len(rows), width))
+    wrong: dict[int, str] = {}
+    for row, values in enumerate(rows):
+        try:
+            made[row] = np.asarray(function(values.astype(np.float64)), np.float64).reshape(width)
+        except Exception as error:  # a function of the user's may raise anything
+            wrong[row] = f"{name}: the policy's own encoding raised {describe_error(error)}"
+    if wrong:
+        raise ApplyError(wrong)
+    return made
 
 
 def factors(affine: Affine | None) -> tuple[Any, Any]:

@@ -84,6 +84,11 @@ class Actuator(Record):
             raise DocumentError("range and normalize exclude one another", mend="keep one of the two")
 
 
+def is_given(value: Any) -> bool:
+    """Tell whether an optional field says something; 0 does."""
+    return value is not None and value is not False
+
+
 @dataclasses.dataclass(frozen=True, init=False)
 class Action(Record):
     """A flat action, component by component.

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from math import isfinite
 from typing import Any
+
+import numpy as np
 
 from rlmesh_adapters.errors import nearest
 from rlmesh_adapters.plans import Ends
 
-from .schema import Check, DocumentError, kind_name
+from .schema import Check, DocumentError, kind_name, short
 
 #: Largest width, height, count or position that a document may name.
 MOST = 2**24
@@ -42,6 +43,7 @@ def flag(value: Any) -> bool:
 
 def number(value: Any) -> float:
     """Check a finite number."""
+    value = _python(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise DocumentError(f"must be a number, got {kind_name(value)}")
     try:
@@ -55,22 +57,11 @@ def number(value: Any) -> float:
     return finite
 
 
-def between(low: float, high: float) -> Check:
-    """Check a number from `low` to `high`."""
-
-    def check(value: Any) -> float:
-        found = number(value)
-        if not low <= found <= high:
-            raise DocumentError(f"must be from {low:g} to {high:g}, got {value}")
-        return int(found) if isinstance(value, int) else found
-
-    return check
-
-
 def count(least: int = 0, most: int = MOST) -> Check:
     """Check a whole number from `least` to `most`; 3.0 and true are none."""
 
     def check(value: Any) -> int:
+        value = _python(value)
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise DocumentError(f"must be a non-negative integer, got {_brief(value)}")
         if not least <= value <= most:
@@ -111,6 +102,7 @@ def accept_set(value: Any) -> tuple[str, ...]:
 
 def pair(value: Any) -> tuple[float, float]:
     """Check a range: two finite numbers, the smaller one first."""
+    value = _python(value)
     if not isinstance(value, (list, tuple)) or len(value) != 2:
         raise DocumentError(f"range must be a pair of numbers [min, max], got {_brief(value)}")
     low, high = number(value[0]), number(value[1])
@@ -121,6 +113,7 @@ def pair(value: Any) -> tuple[float, float]:
 
 def ends(value: Any) -> Ends:
     """Check a range of one number each, or of one number a dimension: [[0, -1], [1, 1]]."""
+    value = _python(value)
     if not isinstance(value, (list, tuple)) or not any(isinstance(end, (list, tuple)) for end in value):
         return pair(value)
     if len(value) != 2:
@@ -136,8 +129,7 @@ def ends(value: Any) -> Ends:
 
 def numbers(value: Any) -> tuple[float, ...]:
     """Check a list of finite numbers that is not empty."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
+    value = _python(value)
     if not isinstance(value, (list, tuple)) or not value:
         raise DocumentError(f"must be a list of numbers, got {_brief(value)}")
     if len(value) > _MOST_DIMS:
@@ -157,13 +149,12 @@ def shape(value: Any) -> tuple[int, ...]:
     return tuple(value)
 
 
-def is_one_of(value: Any, choices: Collection[str]) -> bool:
-    """Tell whether a value is one of some words."""
-    return isinstance(value, str) and value in choices
+def _python(value: Any) -> Any:
+    """Return numbers and arrays of numpy as those of Python; parts of a pair one by one."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    return [_python(part) for part in value] if isinstance(value, (list, tuple)) else value
 
 
 def _brief(value: Any) -> str:
-    if isinstance(value, float) and value.is_integer():
-        return f"{value:g}"
-    shown = repr(value)
-    return shown if len(shown) <= 60 else shown[:57] + "..."
+    return f"{value:g}" if isinstance(value, float) and value.is_integer() else short(value)

@@ -67,4 +67,4 @@ def first_known(names: tuple[str, ...]) -> str:
 
 def written(names: Any) -> Any:
     """Return an accept-set in canonical form: one name stands alone."""
-    return names[0] if isinstance(names, tuple) and len(names) == 1 else names
+    return names[0] if len(names) == 1 else list(names)

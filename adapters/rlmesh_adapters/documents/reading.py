@@ -102,12 +102,10 @@ def check_size(value: Any) -> None:
     waiting: list[tuple[Any, int]] = [(value, 0)]
     while waiting:
         part, depth = waiting.pop()
-        count += 1
         if depth > _DEEPEST:
             raise DocumentError(f"the document has more than {_DEEPEST} levels inside one another")
-        if count > _MOST_VALUES:
-            raise DocumentError(f"the document has more than {_MOST_VALUES:,} values")
-        if isinstance(part, Mapping):
-            waiting.extend((inner, depth + 1) for inner in part.values())
-        elif isinstance(part, (list, tuple)):
-            waiting.extend((inner, depth + 1) for inner in part)
+        if isinstance(part, (Mapping, list, tuple)):
+            count += len(part)
+            if count > _MOST_VALUES:
+                raise DocumentError(f"the document has more than {_MOST_VALUES:,} values")
+            waiting.extend((inner, depth + 1) for inner in (part.values() if isinstance(part, Mapping) else part))

@@ -90,7 +90,9 @@ class Record:
             return value
         known = {field.name: field for field in _entries(cls)}
         given = mapping(value, cls.what)
-        unknown = {name: part for name, part in given.items() if name not in known and name != "type"}
+        # Of a leaf the type was read by whoever found it.
+        ignored = ("type",) if cls.leaf_type else ()
+        unknown = {name: part for name, part in given.items() if name not in known and name not in ignored}
         if unknown and not cls.is_open:
             name = next(iter(unknown))
             raise unknown_field(name, cls.what, known)
@@ -139,7 +141,7 @@ def mapping(value: Any, what: str) -> dict[str, Any]:
         raise DocumentError(f"{what} must be a mapping, got {kind_name(value)}")
     for key in value:
         if not isinstance(key, str):
-            raise DocumentError(f"{what} has the key {key!r}, expected text", mend="put it in quotes")
+            raise DocumentError(f"{what} has the key {short(key)}, expected text", mend="put it in quotes")
     return dict(value)
 
 
@@ -157,11 +159,16 @@ def kind_name(value: Any) -> str:
     names = ((bool, "a bool"), (int, "a number"), (float, "a number"), (str, "text"), (Mapping, "a mapping"))
     for kind, name in names:
         if isinstance(value, kind):
-            return name if isinstance(value, Mapping) else f"{name}, {_short(repr(value))}"
+            return name if isinstance(value, Mapping) else f"{name}, {short(value)}"
     return "a list" if isinstance(value, (list, tuple)) else f"{type(value).__name__}"
 
 
-def _short(text: str) -> str:
+def short(value: Any) -> str:
+    """Return a value's text, or its beginning."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python does not write out numbers of very many digits
+        return "a very large number"
     return text if len(text) <= 60 else text[:57] + "..."
 
 

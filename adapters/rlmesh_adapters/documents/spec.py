@@ -12,7 +12,6 @@ from .actions import Action
 from .checks import (
     accept_set,
     any_text,
-    between,
     count,
     ends,
     flag,
@@ -25,7 +24,7 @@ from .checks import (
     text,
 )
 from .encodings import CustomEncoding, accepted_or_custom, written
-from .schema import DocumentError, Record, entry, kind_name
+from .schema import DocumentError, Record, entry, kind_name, mapping
 from .statistics import Statistics
 from .tags import FLIPS, ORDERS
 from .trees import Tree, UnknownLeaf, parse_tree
@@ -36,6 +35,10 @@ def _normalize(value: Any) -> bool | tuple[float, float]:
         return value
     found: tuple[float, float] = pair(value)
     return found
+
+
+# The inverse of anything smaller is next to infinite.
+_LEAST_STD = 1e-30
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +73,7 @@ class Image(Record):
     allow_upscale: bool = entry(flag, default=False)
     fit: tuple[str, ...] | None = entry(nullable(accept_set), default=None)
     optional: bool = entry(flag, default=False)
-    fill: float | None = entry(nullable(between(0, 255)), default=None)
+    fill: int | None = entry(nullable(count(0, 255)), default=None)
     stack: int = entry(stack_depth, default=1)
     channel_order: str | None = entry(nullable(one_of(*ORDERS)), default=None)
     flip: str | None = entry(nullable(one_of(*FLIPS)), default=None)
@@ -83,7 +86,10 @@ class Image(Record):
     def __post_init__(self, size: int | tuple[int, int] | None) -> None:
         """Take `size` apart, then check."""
         if size is not None:
-            height, width = (size, size) if isinstance(size, int) else size
+            sides = size if isinstance(size, (tuple, list)) else (size, size)
+            if len(sides) != 2:
+                raise DocumentError(f"size must be one number or two, got {kind_name(size)}", path=("size",))
+            height, width = sides
             object.__setattr__(self, "height", height)
             object.__setattr__(self, "width", width)
         super().__post_init__()
@@ -94,6 +100,8 @@ class Image(Record):
             raise DocumentError("mean and std need one number a channel each", path=("mean",))
         if self.std is not None and not all(self.std):
             raise DocumentError("std has a 0", path=("std",))
+        if self.std is not None and min(abs(part) for part in self.std) < _LEAST_STD:
+            raise DocumentError(f"std has a number below {_LEAST_STD:g}", path=("std",))
 
     def to_dict(self) -> dict[str, Any]:
         """See Record; one fit stands alone."""
@@ -252,8 +260,9 @@ def _leaf(value: Any) -> Record:
     known = _LEAVES.get(value["type"])
     if known is not None:
         return known.parse(value)
-    role = value.get("role")
-    return UnknownLeaf(type=value["type"], role=role if isinstance(role, str) else "", raw=dict(value))
+    raw = mapping(value, f"a leaf of type {value['type']}")
+    role = raw.get("role")
+    return UnknownLeaf(type=value["type"], role=role if isinstance(role, str) else "", raw=raw)
 
 
 def _input(value: Any) -> Tree:

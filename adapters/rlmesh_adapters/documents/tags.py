@@ -10,7 +10,7 @@ from rlmesh_adapters.plans import Ends
 from .actions import Action
 from .checks import count, ends, flag, nullable, one_of, pair, text
 from .encodings import accepted, written
-from .schema import DocumentError, Record, entry, kind_name
+from .schema import DocumentError, Record, entry, kind_name, mapping
 from .trees import Tree, UnknownLeaf, parse_tree
 
 _LAYOUT = one_of("hwc", "chw")
@@ -119,7 +119,9 @@ class Split(Record):
     def build(cls, values: dict[str, Any], extra: dict[str, Any]) -> Split:
         """See Record."""
         given = values["fields"]
-        return cls(*given, extra=extra) if isinstance(given, (list, tuple)) else cls(*_fields(given), extra=extra)
+        if not isinstance(given, (list, tuple)):
+            raise DocumentError(f"must be a list of at least one field, got {kind_name(given)}", path=("fields",))
+        return cls(*given, extra=extra)
 
     def check(self) -> None:
         """Refuse a role that stands twice."""
@@ -152,8 +154,9 @@ def _leaf(value: Any) -> Record:
     known = _LEAVES.get(value["type"])
     if known is not None:
         return known.parse(value)
-    role = value.get("role")
-    return UnknownLeaf(type=value["type"], role=role if isinstance(role, str) else "", raw=dict(value))
+    raw = mapping(value, f"a leaf of type {value['type']}")
+    role = raw.get("role")
+    return UnknownLeaf(type=value["type"], role=role if isinstance(role, str) else "", raw=raw)
 
 
 def _observation(value: Any) -> Tree:

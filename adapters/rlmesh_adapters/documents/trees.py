@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from rlmesh_adapters.paths import NodePath
 
-from .schema import DocumentError, Record, kind_name, plain
+from .schema import DocumentError, Record, kind_name, plain, short
 
 #: A leaf, or a dict or tuple of trees.
 Tree = Any
@@ -56,7 +56,7 @@ def parse_tree(value: Any, leaf: Callable[[Any], Record], where: str, depth: int
         return leaf(value)
     for key in value:
         if not isinstance(key, str):
-            raise DocumentError(f"the {where} has the key {key!r}, expected text", mend="put it in quotes")
+            raise DocumentError(f"the {where} has the key {short(key)}, expected text", mend="put it in quotes")
     return {key: _within(key, value[key], leaf, where, depth) for key in sorted(value)}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from rlmesh_adapters.documents.actions import Action, Actuator
+from rlmesh_adapters.documents.actions import Action, Actuator, is_given
 from rlmesh_adapters.documents.encodings import CustomEncoding
 from rlmesh_adapters.documents.spec import State
 from rlmesh_adapters.plans import ActionPlan, Affine, Ends, Piece, Segment
@@ -17,10 +17,11 @@ from rlmesh_adapters.spaces import SpaceView
 
 from .errors import ResolveError
 from .features import Drive, Features, Note
-from .ranges import affine, is_zero_width, map_range, show_ends, widths_fit
+from .ranges import affine, is_usable, is_zero_width, map_range, show_ends, widths_fit
 from .states import plan_piece
 
 _WHERE = "model_spec.output"
+_MOST_OUTPUTS = 1_000_000
 
 
 def plan_action(output: Action, features: Features, view: SpaceView) -> tuple[ActionPlan, list[Note]]:
@@ -42,6 +43,13 @@ def plan_action(output: Action, features: Features, view: SpaceView) -> tuple[Ac
         if part.role is not None:
             placed[part.role] = (at, part)
         at += part.dim
+    if at > _MOST_OUTPUTS:
+        raise ResolveError(
+            "Unsupported",
+            f"the model puts out {at:,} numbers",
+            where=_WHERE,
+            mend=f"use at most {_MOST_OUTPUTS:,}",
+        )
     notes: list[Note] = []
     segments = tuple(_segment(drive, placed, features, notes) for drive in features.drives)
     used = {segment.role for segment in segments if segment.fill is None}
@@ -80,6 +88,10 @@ def _segment(
     start, model = placed[env.role]
     name = f'action role "{env.role}"'
     _check_law(name, env.role, model)
+    if model.optional:
+        raise _unsupported(
+            f"{name}: optional is for the environment's side", "drop it, or move it to the env tags"
+        )
     if model.clip:
         raise _unsupported(f"{name}: clip is for the environment's side", "move it to the env tags")
     if model.normalize is not None and model.normalize.file is not None:
@@ -124,7 +136,7 @@ def _discrete(drive: Drive, model: Actuator, start: int, name: str) -> Segment:
     wrong = [
         field
         for field in ("encoding", "range", "binary", "normalize", "mode", "reference")
-        if getattr(model, field) not in (None, False)
+        if is_given(getattr(model, field))
     ]
     if wrong:
         raise _unsupported(f"{name} is discrete and cannot have `{'`, `'.join(wrong)}`", "drop them")
@@ -201,6 +213,11 @@ def _numbers(
         is_binary=is_binary,
         clip=drive.range if env.clip else None,
     )
+    if segment.affine is not None and not is_usable(segment.affine):
+        raise _unsupported(
+            f"{name}: its range or statistics come to numbers that cannot be reckoned with",
+            "look for ends that are as good as infinite",
+        )
     if reference is None:
         return segment
     if segment.affine is not None and model.normalize is None:
@@ -275,6 +292,14 @@ def _reference(model: Actuator, env: Actuator, name: str, features: Features) ->
             f"{name}: the model puts out {model.mode} values, the env expects {env.mode} ones",
             "declare `reference`, the role of the state by which they differ",
         )
+    if model.encoding is not None or env.encoding is not None:
+        raise _unsupported(f"{name}: rotations are no sums; a reference needs plain numbers", "drop the encoding")
+    found = next((state for state in features.states if state.role == model.reference), None)
+    if found is not None and found.declares:
+        raise _unsupported(
+            f'{name}: its reference "{model.reference}" is a rotation, and rotations are no sums',
+            "name a state of plain numbers",
+        )
     notes: list[Note] = []
     piece = plan_piece(State(model.reference), name, f"{_WHERE}.reference", features, notes)
     if piece.width != env.dim:
@@ -283,8 +308,6 @@ def _reference(model: Actuator, env: Actuator, name: str, features: Features) ->
             f'{name}: its reference "{model.reference}" has {piece.width} dims, it has {env.dim}',
             where=_WHERE,
         )
-    if model.encoding is not None or env.encoding is not None:
-        raise _unsupported(f"{name}: rotations are no sums; a reference needs plain numbers", "")
     return (-1 if model.mode == "absolute" else 1), piece
 
 

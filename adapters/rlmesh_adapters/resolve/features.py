@@ -14,7 +14,7 @@ from rlmesh_adapters.plans import Ends
 class Note(msgspec.Struct, frozen=True):
     """Something that the reader should know of a route that runs.
 
-    code: stable name. where: what it is about, so that notes of one code can be told apart.
+    code: stable name.
     is_dropped: whether it is listed under `dropped:` of the peer's text.
     """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from rlmesh_adapters.documents.spec import Image
@@ -15,6 +16,8 @@ from .features import Features, ImageFeature, Note
 
 RESAMPLES = ("bilinear", "bilinear_aa")
 FITS = ("stretch", "crop", "pad")
+_MOST_VALUES = 2**28
+_MOST_AXES = 16
 
 
 def plan_image(leaf: Image, placement: NodePath, features: Features) -> tuple[ImagePlan, list[Note]]:
@@ -62,7 +65,17 @@ def _check_values(leaf: Image, name: str, where: str) -> None:
         )
     if leaf.mean is not None and is_integer(leaf.dtype):
         raise ResolveError(
-            "Unsupported", f"{name}: mean and std need a float dtype, got {leaf.dtype}", where=where
+            "Unsupported",
+            f"{name}: mean and std need a float dtype, got {leaf.dtype}",
+            where=where,
+            mend="set `dtype: float32`",
+        )
+    if leaf.dtype in ("bool", "int8"):
+        raise ResolveError(
+            "Unsupported",
+            f"{name}: dtype {leaf.dtype} does not hold 0 to 255",
+            where=where,
+            mend="use uint8, a wider whole number, or float32",
         )
     for side in ("height", "width", "channels"):
         if getattr(leaf, side) == 0:
@@ -99,6 +112,7 @@ def _zeros(leaf: Image, placement: NodePath, name: str, where: str) -> ImagePlan
             mend="declare the three",
         )
     _check_channels(leaf, leaf.channels, name, where)
+    _check_size((leaf.height, leaf.width, leaf.channels), leaf, name, where)
     low, high = _normalized(leaf)
     return ImagePlan(
         placement=placement,
@@ -108,8 +122,8 @@ def _zeros(leaf: Image, placement: NodePath, name: str, where: str) -> ImagePlan
         dst_layout=leaf.layout,
         dtype=leaf.dtype,
         normalize=None if leaf.normalize is False else (low, high),
-        mean=leaf.mean or (),
-        std=leaf.std or (),
+        mean=_each(leaf.mean, leaf.channels),
+        std=_each(leaf.std, leaf.channels),
         lead_dims=leaf.lead_dims,
         stack=leaf.stack,
         zero_fill=(leaf.height, leaf.width, leaf.channels),
@@ -121,10 +135,38 @@ def _normalized(leaf: Image) -> tuple[float, float]:
     return leaf.normalize if isinstance(leaf.normalize, tuple) else (0.0, 1.0)
 
 
+def _each(values: tuple[float, ...] | None, channels: int) -> tuple[float, ...]:
+    """Return one number a channel; a single one is for all."""
+    if values is None:
+        return ()
+    return values * channels if len(values) == 1 else values
+
+
 def _check_channels(leaf: Image, channels: int, name: str, where: str) -> None:
     if leaf.mean is not None and len(leaf.mean) not in (1, channels):
         raise ResolveError(
-            "DimMismatch", f"{name}: mean has {len(leaf.mean)} numbers for {channels} channels", where=where
+            "DimMismatch",
+            f"{name}: mean has {len(leaf.mean)} numbers for {channels} channels",
+            where=where,
+            mend="give one number, or one a channel",
+        )
+
+
+def _check_size(shape: tuple[int, int, int], leaf: Image, name: str, where: str) -> None:
+    """Refuse what no memory holds, and more axes than an array may have."""
+    if math.prod(shape) * leaf.stack > _MOST_VALUES:
+        raise ResolveError(
+            "Unsupported",
+            f"{name}: an image of {'x'.join(map(str, shape))}, {leaf.stack} at a time, is too large",
+            where=where,
+            mend=f"ask for at most {_MOST_VALUES:,} values",
+        )
+    if leaf.lead_dims > _MOST_AXES:
+        raise ResolveError(
+            "Unsupported",
+            f"{name}: {leaf.lead_dims} axes of size 1",
+            where=where,
+            mend=f"ask for at most {_MOST_AXES}",
         )
 
 
@@ -141,6 +183,7 @@ def _plan(
         )
     _check_channels(leaf, channels, name, where)
     size = _size(leaf, height, width)
+    _check_size((*(size or (height, width)), channels), leaf, name, where)
     tag = camera.tag
     swaps = _swaps(leaf, camera, name, where)
     _note_range(leaf, camera, name, notes)
@@ -165,8 +208,8 @@ def _plan(
         is_float=camera.is_float and leaf.precision == "float",
         dtype=leaf.dtype,
         normalize=None if leaf.normalize is False else _normalized(leaf),
-        mean=leaf.mean or (),
-        std=leaf.std or (),
+        mean=_each(leaf.mean, channels),
+        std=_each(leaf.std, channels),
         lead_dims=leaf.lead_dims,
         stack=leaf.stack,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rlmesh_adapters.documents.actions import Action, Actuator
+from rlmesh_adapters.documents.actions import Action, Actuator, is_given
 from rlmesh_adapters.documents.encodings import CustomEncoding, first_known
 from rlmesh_adapters.documents.tags import EnvTags, Field, ImageTag, Split, StateTag, TextTag
 from rlmesh_adapters.documents.trees import Tree, UnknownLeaf
@@ -150,10 +150,13 @@ class _Walk:
             )
         is_float = view.dtype.kind == "f"
         given = uniform_range(view) if is_float else None
+        given = None if given is None or given[0] == given[1] else given
+        if tag.range is not None and tag.range[0] == tag.range[1]:
+            raise _invalid(f'image "{name}": range {show_ends(tag.range)} has no width', path)
         if tag.range is not None and given is not None and not agree(given, tag.range, 1):
             raise _disagree(f'image "{name}"', given, tag.range, path)
         feature = ImageFeature(
-            path, tag, (height, width, channels), tag.range or given, is_float, view.dtype == np.uint8
+            path, tag, (height, width, channels), tag.range or given, is_float, view.dtype in (np.uint8, np.bool_)
         )
         self.images.append(feature)
         self.ordered.append(feature)
@@ -238,22 +241,70 @@ def _drives(action: Action, view: SpaceView) -> tuple[Drive, ...]:
         drives.append(_drive(part, view, offset))
         offset += part.dim
     if view.kind in INTEGER_KINDS and action.clip is not None:
-        raise ResolveError("InvalidTag", f"clip is for numbers, but the action space is {_kind(view)}")
+        raise ResolveError(
+            "InvalidTag",
+            f"clip is for numbers, but the action space is {_kind(view)}",
+            where="env_tags.action.clip",
+            mend="drop it",
+        )
+    if action.clip is not None and view.size and _misses(action.clip, view):
+        raise ResolveError(
+            "InvalidTag",
+            f"clip {show_ends(action.clip)} lies outside the action space {view}",
+            where="env_tags.action.clip",
+            mend="correct it, or drop it: actions are clipped into their space anyway",
+        )
     return tuple(drives)
+
+
+def _check_fill(part: Actuator, view: SpaceView, offset: int) -> None:
+    """Refuse a constant that the environment does not take."""
+    assert view.low is not None
+    assert view.high is not None
+    low = np.ravel(view.low)[offset : offset + part.dim]
+    high = np.ravel(view.high)[offset : offset + part.dim]
+    if (part.fill < low).any() or (part.fill > high).any():
+        name = f'action role "{part.role}"' if part.role else "an action component without a role"
+        raise ResolveError(
+            "InvalidTag",
+            f"{name}: fill {part.fill:g} is outside the action space",
+            where="env_tags.action",
+            mend="give a `fill` that the environment takes",
+        )
+
+
+#: Fields that only an actuator of plain numbers has.
+_NUMBERS_OWN = ("encoding", "range", "binary", "scale", "threshold", "invert", "clip", "mode")
+#: Fields of an actuator that only a model's output has.
+_MODELS_OWN = ("select", "normalize", "reference", "keep_sign")
 
 
 def _drive(part: Actuator, view: SpaceView, offset: int) -> Drive:
     if view.kind in INTEGER_KINDS:
         return _discrete(part, view, offset)
+    if part.role is None or part.optional:
+        _check_fill(part, view, offset)
     if part.role is None:
         return Drive(part, None)
     name = f'action role "{part.role}"'
-    encoding = part.encoding.base if isinstance(part.encoding, CustomEncoding) else part.encoding
+    wrong = [field for field in _MODELS_OWN if is_given(getattr(part, field))]
+    if isinstance(part.encoding, CustomEncoding):
+        wrong.append("encoding (one of the user's own)")
+    if wrong:
+        raise ResolveError(
+            "InvalidTag",
+            f"{name}: `{'`, `'.join(wrong)}` belongs to the model's side",
+            where="env_tags.action",
+            mend="move it to the model's output",
+        )
+    encoding = part.encoding
+    assert encoding is None or isinstance(encoding, str)
     if encoding is not None and WIDTHS[encoding] != part.dim:
         raise ResolveError(
             "InvalidTag",
             f"{name} declares encoding {encoding} ({WIDTHS[encoding]} dims) but its width is {part.dim}",
             where="env_tags.action",
+            mend=f"name the encoding the {part.dim} numbers are in",
         )
     _check_law(name, part.role, part.dim, None)
     bounds = slice_range(view, offset, part.dim)
@@ -275,11 +326,7 @@ def _discrete(part: Actuator, view: SpaceView, offset: int) -> Drive:
             where="env_tags.action",
             mend="give each a component of its own",
         )
-    wrong = [
-        field
-        for field in ("encoding", "range", "binary", "scale", "threshold", "invert", "clip", "normalize", "mode")
-        if getattr(part, field) not in (None, False)
-    ]
+    wrong = [field for field in (*_NUMBERS_OWN, *_MODELS_OWN) if is_given(getattr(part, field))]
     if wrong:
         raise ResolveError(
             "InvalidTag",
@@ -298,12 +345,22 @@ def _discrete(part: Actuator, view: SpaceView, offset: int) -> Drive:
     return Drive(part, None, first, count)
 
 
+def _misses(clip: tuple[float, float], view: SpaceView) -> bool:
+    """Tell whether no number between two ends is in the space, in some dimension."""
+    assert view.low is not None
+    assert view.high is not None
+    return bool((view.low > clip[1]).any() or (view.high < clip[0]).any())
+
+
 def _check_law(name: str, role: str, width: int, path: NodePath | None) -> None:
     law = fixed_width(role)
     if law is not None and law != width:
         where = "env_tags.action" if path is None else f"{_TAGS}.{show_path(path)}"
         raise ResolveError(
-            "InvalidTag", f'{name}: role "{role}" is {law}-D by convention, but has {width} dims', where=where
+            "InvalidTag",
+            f'{name}: role "{role}" is {law}-D by convention, but has {width} dims',
+            where=where,
+            mend="name another role, or one of your own that begins with x/",
         )
 
 

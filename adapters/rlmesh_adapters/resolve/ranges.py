@@ -11,6 +11,7 @@ from rlmesh_adapters.plans import Affine, Ends
 from rlmesh_adapters.spaces import SpaceView
 
 _TOLERANCE = 1e-6
+_UNBOUNDED = 1e30
 
 
 def uniform_range(view: SpaceView) -> tuple[float, float] | None:
@@ -25,7 +26,8 @@ def slice_range(view: SpaceView, offset: int, width: int) -> Ends | None:
         return None
     low = _floats(view.low)[offset : offset + width]
     high = _floats(view.high)[offset : offset + width]
-    if not (np.isfinite(low).all() and np.isfinite(high).all()):
+    # The largest numbers of a type are as good as no bounds.
+    if not ((np.abs(low) < _UNBOUNDED).all() and (np.abs(high) < _UNBOUNDED).all()):
         return None
     if (low == low[0]).all() and (high == high[0]).all():
         return float(low[0]), float(high[0])
@@ -60,6 +62,12 @@ def widths_fit(ends: Ends | None, width: int) -> bool:
 def is_zero_width(ends: Ends) -> bool:
     """Tell whether some dimension of a range has no width."""
     return bool(np.any(np.asarray(ends[0]) == np.asarray(ends[1])))
+
+
+def is_usable(affine: Affine) -> bool:
+    """Tell whether the numbers of a map are ones that float32 holds, so that nothing becomes infinite by it."""
+    numbers = np.abs(np.concatenate((np.ravel(affine.scale), np.ravel(affine.offset))))
+    return bool((numbers < _UNBOUNDED).all())
 
 
 def map_range(source: Ends, target: Ends) -> Affine:

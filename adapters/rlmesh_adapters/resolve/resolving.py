@@ -76,7 +76,7 @@ def resolve(
     notes += action_notes
     ordered = sorted((note for note in notes if note.is_dropped), key=lambda note: note.message)
     rest = [note for note in notes if not note.is_dropped]
-    every = (*ordered, *features.notes, *rest, *_fit_notes(plans))
+    every = (*ordered, *features.notes, *rest, *_plan_notes(plans))
     return Resolved(skeleton, tuple(plans), action_plan, tuple(every), _unused(features, plans))
 
 
@@ -133,7 +133,8 @@ def _check_duplicates(features: Features) -> None:
 
 
 def _note_unknown(spec: ModelSpec, features: Features) -> list[Note]:
-    wanted = set(_wanted_roles(spec))
+    known = {image.role for image in features.images} | {state.role for state in features.states}
+    wanted = set(_wanted_roles(spec)) - known - {text.role for text in features.texts}
     notes = []
     for leaf in features.unknown:
         if leaf.role in wanted:
@@ -227,8 +228,15 @@ def _plan_custom(leaf: Custom, path: NodePath, import_function: Importer | None)
     return CustomPlan(placement=path, transform=import_function(leaf.transform), reference=leaf.transform)
 
 
-def _fit_notes(plans: list[ObservationPlan]) -> Iterator[Note]:
+def _plan_notes(plans: list[ObservationPlan]) -> Iterator[Note]:
     for plan in plans:
+        absent = sum(piece.source is None for piece in plan.pieces) if isinstance(plan, StatePlan) else 0
+        if absent:
+            yield Note(
+                "state-zero-filled",
+                "caution",
+                f'state "{show_path(plan.placement)}": {absent} component(s) zero-filled for an absent env role',
+            )
         if not isinstance(plan, ImagePlan):
             continue
         name = f'image "{show_path(plan.placement)}"'

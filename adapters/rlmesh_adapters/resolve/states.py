@@ -16,7 +16,9 @@ from rlmesh_adapters.rotations import WIDTHS
 from .dtypes import check_dtype
 from .errors import ResolveError
 from .features import Features, Note, StateFeature
-from .ranges import affine, is_zero_width, map_range, show_ends, widths_fit
+from .ranges import affine, is_usable, is_zero_width, map_range, show_ends, widths_fit
+
+_MOST_AXES = 16
 
 
 def plan_state(leaf: Concat, placement: NodePath, features: Features) -> tuple[StatePlan, list[Note]]:
@@ -44,15 +46,6 @@ def plan_state(leaf: Concat, placement: NodePath, features: Features) -> tuple[S
             mend="raise pad_to, or drop a component",
         )
     width = leaf.pad_to if leaf.pad_to is not None else width
-    absent = sum(piece.source is None for piece in pieces)
-    if absent:
-        notes.append(
-            Note(
-                "state-zero-filled",
-                "caution",
-                f'state "{show_path(placement)}": {absent} component(s) zero-filled for an absent env role',
-            )
-        )
     plan = StatePlan(
         placement=placement,
         pieces=tuple(pieces),
@@ -69,6 +62,10 @@ def plan_state(leaf: Concat, placement: NodePath, features: Features) -> tuple[S
 
 
 def _shape(wanted: tuple[int, ...], width: int, name: str, where: str) -> tuple[int, ...]:
+    if len(wanted) > _MOST_AXES:
+        raise ResolveError(
+            "Unsupported", f"{name}: a shape of {len(wanted)} axes", where=where, mend=f"give at most {_MOST_AXES}"
+        )
     known = math.prod(axis for axis in wanted if axis != -1)
     fits = (known != 0 and width % known == 0) if -1 in wanted else known == width
     if not fits:
@@ -159,11 +156,22 @@ def _piece(part: State, found: StateFeature, name: str, where: str, notes: list[
         decode=decode,
         dim=part.dim,
         index=part.index,
-        src_range=found.range,
+        src_range=source_range,
         dst_range=part.range,
         statistics=part.normalize.kind if part.normalize is not None else "",
-        affine=_affine(part, found, source_range, full, width, name, where, notes),
+        affine=_checked(_affine(part, found, source_range, full, width, name, where, notes), name, where),
     )
+
+
+def _checked(affine: Affine | None, name: str, where: str) -> Affine | None:
+    if affine is not None and not is_usable(affine):
+        raise ResolveError(
+            "Unsupported",
+            f"{name}: its range or statistics come to numbers that cannot be reckoned with",
+            where=where,
+            mend="look for a spread of next to nothing, or ends that are as good as infinite",
+        )
+    return affine
 
 
 def _decoder(part: State, name: str, where: str) -> Callable[[Any], Any]:
@@ -265,8 +273,9 @@ def _affine(
             Note(
                 "state-range-unused",
                 "info",
-                f'state "{part.role}": range {show_ends(part.range)} is declared by the model but the env gives '
-                "none; it is a no-op",
+                f'state "{part.role}": range {show_ends(part.range)} is declared by the model but '
+                + ("the env gives none" if found.range is None else "the rotation is converted")
+                + "; it is a no-op",
                 is_dropped=True,
             )
         )

@@ -1,0 +1,161 @@
+"""Battery: all tests in order, and what they come to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from rlmesh_adapters.batches import Batch, leaves, take_rows
+from rlmesh_adapters.contract import RouteContract
+from rlmesh_adapters.corners import choose_corner
+
+from .agreement import check_agreement
+from .coupling import check_coupling
+from .findings import Findings
+from .guest import check_guest
+from .history import (
+    check_call_count,
+    check_carry_over,
+    check_first_input,
+    check_hidden_noise,
+    check_learning,
+    check_repeat,
+)
+from .lab import Budget, Lab, Spent
+from .mode import check_mode
+from .noise import check_noise
+from .resets import check_reset
+from .shape import check_shape
+from .verdicts import ProbeVerdict, TestResult
+
+#: Calls of the short form that a run makes before it begins.
+SHORT_CALLS = 25
+_EARLY = (("repeat", check_repeat), ("first-input", check_first_input), ("carry-over", check_carry_over))
+_LATE = (("call-count", check_call_count), ("learning", check_learning))
+
+
+def run_battery(
+    build: Callable[[], Any],
+    contract: RouteContract,
+    batches: Sequence[Batch],
+    *,
+    clock: Callable[[], float],
+    is_short: bool = False,
+    most_seconds: float | None = None,
+    renew: Callable[[], Callable[[], Any]] | None = None,
+    changes: Callable[[], list[str]] = list,
+) -> ProbeVerdict:
+    """Test a policy as a route would use it.
+
+    build: returns a fresh policy. contract: of the route. batches: at least four different batches (M, ...) of
+    observations, M at least 4. clock: returns seconds. is_short: few calls, as before a run.
+    most_seconds: what is not checked within is listed as such. renew: see Lab. changes: see check_guest.
+
+    Raises HarnessError where no instance can be built or configured. Global random sources are put back.
+    """
+    budget = Budget(most_calls=SHORT_CALLS if is_short else None, most_seconds=most_seconds, clock=clock)
+    corner = choose_corner(build(), contract.horizon)
+    if not corner.is_batched:
+        # A lane at a time: several rows in one call would be several calls.
+        batches = _single(batches)
+    lab = Lab(build, contract, batches, budget, renew=renew)
+    findings = Findings(lab, is_short=is_short)
+    results: list[TestResult] = []
+    try:
+        _run(findings, results, changes, is_batched=corner.is_batched)
+    finally:
+        lab.close()
+    return ProbeVerdict(
+        **_overall(results, findings, passes_state=corner.wants_state),
+        tests=tuple(results),
+        corner=corner.name,
+        calls=budget.calls,
+        instances=budget.instances,
+        seconds=budget.seconds,
+    )
+
+
+def _single(batches: Sequence[Batch]) -> list[Batch]:
+    rows = len(leaves(batches[0])[0])
+    return [take_rows(batch, [row]) for row in range(rows) for batch in batches]
+
+
+def _run(
+    findings: Findings, results: list[TestResult], changes: Callable[[], list[str]], *, is_batched: bool
+) -> None:
+    lab = findings.lab
+
+    def check(name: str, test: Callable[[], TestResult]) -> TestResult | None:
+        try:
+            results.append(test())
+        except Spent:
+            results.append(
+                TestResult(
+                    name=name, outcome="not checked", sentence="There was no time, or no call, left for it."
+                )
+            )
+            return None
+        return results[-1]
+
+    try:
+        findings.first = lab.fresh()
+        findings.firsts[0] = findings.first.ask(lab.batches[0])
+    except Spent:
+        results.append(TestResult(name="fresh", outcome="not checked", sentence="There was no time for one call."))
+        return
+    if any(answer.failure for answer in findings.firsts[0]):
+        results.append(check_shape(findings))
+        return
+    check("fresh", lambda: check_hidden_noise(findings))
+    for name, test in (
+        ("repeat", check_repeat),
+        ("first-input", check_first_input),
+        ("carry-over", check_carry_over),
+    ):
+        check(name, lambda test=test: test(findings))  # type: ignore[misc]
+        if findings.remembers and findings.is_short:
+            break
+    if not findings.is_short:
+        for name, test in _LATE:
+            if not findings.remembers:
+                check(name, lambda test=test: test(findings))  # type: ignore[misc]
+    if findings.remembers:
+        check("reset", lambda: check_reset(findings))
+    if is_batched:
+        check("lane-coupling", lambda: check_coupling(findings))
+    if not findings.remembers:
+        check("noise", lambda: check_noise(findings))
+    if not findings.is_short:
+        check("corners", lambda: check_agreement(findings))
+        check("guest", lambda: check_guest(findings, changes))
+        check("mode", lambda: check_mode(findings))
+    check("shape", lambda: check_shape(findings))
+
+
+def _overall(results: Sequence[TestResult], findings: Findings, *, passes_state: bool) -> dict[str, str]:
+    outcome = {result.name: result.outcome for result in results}
+    if outcome.get("shape") == "fail":
+        return {"verdict": "broken", "recommended": "nothing"}
+    if outcome.get("lane-coupling") == "fail":
+        return {"verdict": "couples", "recommended": "one lane"}
+    if findings.remembers:
+        if outcome.get("reset") == "pass" and not findings.outlives:
+            return {"verdict": "episode_clean", "recommended": "lane"}
+        return {"verdict": "leaks", "recommended": "nothing" if findings.outlives else "episode"}
+    if outcome.get("guest") == "fail":
+        return {"verdict": "broken", "recommended": "nothing"}
+    if outcome.get("repeat") != "pass" or outcome.get("fresh") == "not checked":
+        return {"verdict": "unchecked", "recommended": "lane"}
+    is_noisy = outcome.get("noise") == "noted" or outcome.get("fresh") == "noted"
+    return {
+        "verdict": "stochastic" if is_noisy else "stateless",
+        "recommended": "state" if passes_state else "shared",
+    }
+
+
+def verdict_record(verdict: ProbeVerdict) -> dict[str, Any]:
+    """Return a verdict as it is written."""
+    record: dict[str, Any] = msgspec.to_builtins(verdict)
+    return {**record, "meaning": verdict.meaning}

@@ -1,0 +1,239 @@
+"""Lab: fresh instances of a policy, asked through the engine with real observations, one call at a time.
+
+Axes: M rows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from rlmesh_adapters.advisories import AdvisoryBook
+from rlmesh_adapters.batches import Batch, copy_batch, leaves, take_rows
+from rlmesh_adapters.context import EpisodeContext
+from rlmesh_adapters.contract import RouteContract, RoutePlan
+from rlmesh_adapters.engine import AdapterEngine
+from rlmesh_adapters.errors import HarnessError, describe_error
+from rlmesh_adapters.predictions import Prediction
+
+from .answers import Answer, answer_of, scale_of
+from .randomness import RandomSources, global_state
+
+_ROUTE = "probe"
+_SEED = 20_240_229
+
+
+class Spent(Exception):  # noqa: N818 - nothing went wrong
+    """The budget is used up; what is left is not checked."""
+
+
+class Budget:
+    """How much may be spent, and what was.
+
+    most_calls, most_seconds: None is no limit. clock: returns seconds.
+    """
+
+    def __init__(self, *, most_calls: int | None, most_seconds: float | None, clock: Callable[[], float]) -> None:
+        self._most_calls, self._most_seconds, self._clock = most_calls, most_seconds, clock
+        self._began = clock()
+        self.calls = 0
+        self.instances = 0
+        #: Seconds that the slowest instance took to build.
+        self.slowest_build = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Spent so far."""
+        return self._clock() - self._began
+
+    def take_instance(self) -> None:
+        """Count an instance; raises Spent where the last one took longer to build than there is time left."""
+        slowest = self.slowest_build
+        if self._most_seconds is not None and self.instances and self.seconds + slowest > self._most_seconds:
+            raise Spent
+        self.instances += 1
+
+    def take_call(self) -> None:
+        """Count a call; raises Spent where none is left."""
+        if self._most_calls is not None and self.calls >= self._most_calls:
+            raise Spent
+        if self._most_seconds is not None and self.seconds >= self._most_seconds:
+            raise Spent
+        self.calls += 1
+
+
+class Side(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call did besides answering.
+
+    edited: it wrote into what it was given. reused: what it had returned before was changed.
+    """
+
+    edited: bool = False
+    reused: bool = False
+
+
+class Lab:
+    """Builds instances of one policy and asks them.
+
+    build: returns a fresh policy. contract: of the route, with the documents that convert it.
+    batches: different batches (M, ...) of observations, at least four rows each.
+    budget: see Budget. renew: runs the policy's file anew and returns its `build`, where that can be done.
+    """
+
+    def __init__(
+        self,
+        build: Callable[[], Any],
+        contract: RouteContract,
+        batches: Sequence[Batch],
+        budget: Budget,
+        *,
+        renew: Callable[[], Callable[[], Any]] | None = None,
+    ) -> None:
+        self.build, self.batches, self.budget, self.renew = build, list(batches), budget, renew
+        self.contract = msgspec.structs.replace(contract, num_lanes=1, sharing="shared", ensemble=None)
+        self.rows = len(leaves(batches[0])[0])
+        self.sources = RandomSources()
+        self.sides: list[Side] = []
+        #: Every answer that was given, to look at as a whole.
+        self.answers: list[Answer] = []
+        #: The largest number among them.
+        self.largest = 0.0
+        self.complaints: list[str] = []
+        self.sessions: list[Session] = []
+
+    def fresh(self, build: Callable[[], Any] | None = None) -> Session:
+        """Return a session with an instance of its own; raises Spent where there is no time to build it."""
+        self.budget.take_instance()
+        session = Session(self, f"s{self.budget.instances}", build or self.build)
+        self.sessions.append(session)
+        return session
+
+    @contextlib.contextmanager
+    def visit(self, build: Callable[[], Any] | None = None) -> Iterator[Session]:
+        """Give a session that is closed again at once, so that few large models are held at a time."""
+        session = self.fresh(build)
+        try:
+            yield session
+        finally:
+            session.close()
+            self.sessions.remove(session)
+
+    def close(self) -> None:
+        """Close every instance, and put the global random sources back."""
+        for session in self.sessions:
+            session.close()
+        self.sources.restore()
+
+
+class Session:
+    """One instance, asked call after call."""
+
+    def __init__(self, lab: Lab, name: str, build: Callable[[], Any]) -> None:
+        self._lab, self._name, self._build = lab, name, build
+        self._engine = AdapterEngine(advisories=AdvisoryBook())
+        self._policy: Any = None
+        self._kept: tuple[Any, list[bytes]] | None = None
+        self._episode = 0
+        self._count = 0
+        self.plan: RoutePlan = self._engine.configure(_ROUTE, self._built, lab.contract)
+
+    def _built(self) -> Any:
+        self._lab.sources.arrange(_SEED)
+        budget = self._lab.budget
+        began = budget.seconds
+        self._policy = self._build()
+        budget.slowest_build = max(budget.slowest_build, budget.seconds - began)
+        self._lab.sources.look_into(self._policy)
+        return self._policy
+
+    def next_episode(self) -> None:
+        """End the episode that is being played; the next call begins another."""
+        self._engine.end_episodes(_ROUTE, self._contexts(self._lab.rows))
+        self._episode += 1
+
+    def ask(self, batch: Batch, *, rows: Sequence[int] | None = None, noise: int = 0) -> list[Answer]:
+        """Ask for a batch, or some rows of it in the order given; return an answer a row.
+
+        noise: which state the random sources are put into.
+
+        Raises Spent where the budget does not allow the call.
+        """
+        lab = self._lab
+        lab.budget.take_call()
+        given = copy_batch(batch) if rows is None else take_rows(batch, rows)
+        count = lab.rows if rows is None else len(rows)
+        before = [np.array(leaf) if isinstance(leaf, np.ndarray) else list(leaf) for leaf in leaves(given)]
+        if self.plan.passes_state:
+            # The engine keeps its state by episode, so each call is the first of one.
+            self._episode += 1
+        contexts = self._contexts(count)
+        adapter = self._engine.route(_ROUTE).adapter
+        if adapter is not None:
+            # Windows are the adapter's memory, not the policy's: each call sees one frame, again and again.
+            for context in contexts:
+                adapter.observations.evict(context.episode_id)
+        lab.sources.look_into(self._policy)
+        lab.sources.arrange(_SEED + noise)
+        try:
+            prediction = self._engine.predict(_ROUTE, given, contexts)
+        except HarnessError as error:
+            lab.complaints.append(error.cause)
+            answers = [Answer(np.empty(0), False, error.cause)] * count
+        except (Exception, SystemExit) as error:
+            lab.complaints.append(describe_error(error))
+            answers = [Answer(np.empty(0), False, describe_error(error))] * count
+        else:
+            answers = self._answers(prediction, count)
+            self._note_side(given, before, prediction.actions)
+        lab.answers.extend(answers)
+        lab.largest = max(lab.largest, scale_of(answers))
+        return answers
+
+    def _contexts(self, count: int) -> list[EpisodeContext]:
+        """Return contexts whose random numbers begin anew at each call."""
+        return [EpisodeContext(f"{self._name}-{self._episode}-{row}", row, _SEED + row) for row in range(count)]
+
+    def _answers(self, prediction: Prediction, count: int) -> list[Answer]:
+        answers = []
+        for row in range(count):
+            failure = prediction.failures.get(row)
+            if failure is not None or prediction.actions is None:
+                message = "no answer" if failure is None else failure.message
+                self._lab.complaints.append(message)
+                answers.append(Answer(np.empty(0), False, message))
+            else:
+                answers.append(answer_of(prediction.actions, row))
+        return answers
+
+    def _note_side(self, given: Batch, before: list[Any], actions: Any) -> None:
+        edited = any(
+            isinstance(leaf, np.ndarray) and leaf.tobytes() != old.tobytes()
+            for leaf, old in zip(leaves(given), before, strict=True)
+        )
+        reused = self._kept is not None and self._kept[1] != _bytes(self._kept[0])
+        self._kept = None if actions is None else (actions, _bytes(actions))
+        self._lab.sides.append(Side(edited=edited, reused=reused))
+
+    def reseeds(self, batch: Batch) -> bool:
+        """Tell whether a call puts a global generator into one state whatever its state was before."""
+        ends = set()
+        for noise in (1, 2):
+            self.ask(batch, noise=noise)
+            ends.add(global_state())
+        starts = set()
+        for noise in (1, 2):
+            self._lab.sources.arrange(_SEED + noise)
+            starts.add(global_state())
+        return len(ends) < len(starts)
+
+    def close(self) -> None:
+        """Close the instance."""
+        self._engine.close()
+
+
+def _bytes(actions: Any) -> list[bytes]:
+    return [np.asarray(leaf).tobytes() for leaf in leaves(actions)]

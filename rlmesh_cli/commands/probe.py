@@ -1,0 +1,53 @@
+"""`rlmesh probe`: parse, call, show, leave."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rlmesh_cli.streams import quiet_without_reader
+
+
+def probe_command(
+    policy: Annotated[
+        str | None,
+        typer.Argument(help="policy.py, policy.py:Name, package.module:Name, random or zero.", show_default=False),
+    ] = None,
+    route: Annotated[Path | None, typer.Option("--route", help="YAML file; flags override it.")] = None,
+    env: Annotated[str | None, typer.Option("--env", help="Environment id, or module:id.")] = None,
+    env_arg: Annotated[
+        list[str] | None, typer.Option("--env-arg", help="NAME=VALUE for its constructor; repeat.")
+    ] = None,
+    policy_arg: Annotated[
+        list[str] | None, typer.Option("--policy-arg", help="NAME=VALUE for the policy's constructor; repeat.")
+    ] = None,
+    horizon: Annotated[int | None, typer.Option("--horizon", help="Actions executed a call (default 1).")] = None,
+    trust_entrypoints: Annotated[
+        bool, typer.Option("--trust-entrypoints", help="Import functions that a model spec names.")
+    ] = False,
+    budget: Annotated[float, typer.Option("--budget", help="Seconds that it may take.")] = 60.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+) -> None:
+    """Test a policy as a black box: does it carry state, couple lanes, leak across resets?
+
+    rlmesh probe policy.py --env CartPole-v1
+    """
+    from rlmesh_cli.probe_command import ProbeRequest, run  # noqa: PLC0415 - gymnasium and numpy start with it
+
+    with quiet_without_reader():
+        code = run(
+            ProbeRequest(
+                policy=policy,
+                route=route,
+                env=env,
+                env_args=tuple(env_arg or ()),
+                policy_args=tuple(policy_arg or ()),
+                horizon=horizon,
+                trusts_entrypoints=trust_entrypoints,
+                budget=budget,
+                as_json=as_json,
+            )
+        )
+    raise typer.Exit(int(code))

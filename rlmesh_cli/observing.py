@@ -1,0 +1,116 @@
+"""Observing: a few real observations of an environment, for whoever wants to ask a policy before a run.
+
+Axes: M rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rlmesh_adapters.batches import Batch, BatchLayout, row_of
+from rlmesh_adapters.errors import EnvironmentBuildError
+from rlmesh_adapters.spaces import SpaceView, sample_value
+from rlmesh_envs.make import Lanes
+
+_SEED = 20_240_229
+# Neighbouring steps look alike; of so many steps one is kept.
+_STRIDE = 2
+
+
+class Observations:
+    """Batches (M, ...) of observations. casts: what lost precision when they were stored, or empty."""
+
+    def __init__(self, batches: list[Batch], casts: str) -> None:
+        self.batches, self.casts = batches, casts
+
+
+def observe(
+    lanes: Lanes, observation: SpaceView, action: SpaceView, *, batches: int, rows: int, is_own: bool
+) -> Observations:
+    """Collect observations from short seeded episodes with random actions, on lane 0.
+
+    batches, rows: how many batches of how many rows. is_own: whether single lanes can be reset and stepped; of
+    others, and where too few observations differ, members of the space are drawn.
+
+    Raises EnvironmentBuildError where neither gives enough.
+    """
+    rng = np.random.default_rng(_SEED)
+    wanted = batches * rows
+    seen, casts = _play(lanes, action, wanted, rng) if is_own else ([], "")
+    distinct = {_key(value) for value in seen}
+    try:
+        while len(seen) < wanted or len(distinct) < min(wanted, 4):
+            value = sample_value(observation, rng)
+            if len(distinct) < 4 and len(seen) >= wanted:
+                seen[len(distinct)] = value
+            else:
+                seen.append(value)
+            distinct.add(_key(value))
+    except TypeError as error:
+        if len(seen) < rows:
+            raise EnvironmentBuildError(
+                f"the environment gave no observations to ask the policy with, and {error}",
+                where="probe",
+                mend="use --no-probe",
+            ) from error
+        seen = (seen * (wanted // len(seen) + 1))[:wanted]
+    # Rows of one batch come from moments far from one another.
+    layout = BatchLayout(observation)
+    return Observations([_batch(layout, seen[number::batches][:rows]) for number in range(batches)], casts)
+
+
+def _batch(layout: BatchLayout, values: Sequence[Any]) -> Batch:
+    batch = layout.allocate(len(values))
+    for row, value in enumerate(values):
+        layout.write(batch, row, value)
+    return batch
+
+
+def _play(lanes: Lanes, action: SpaceView, wanted: int, rng: np.random.Generator) -> tuple[list[Any], str]:
+    """Return what lane 0 shows in seeded episodes of random actions; what fails ends the looking."""
+    seen: list[Any] = []
+    casts = ""
+    episode, step = 0, 0
+    while len(seen) < wanted and episode < wanted:
+        resets = lanes.reset_lanes([0], [_SEED + episode])
+        casts = resets.casts or casts
+        episode += 1
+        if resets.failures:
+            return seen, casts
+        observations, is_over = resets.observations, False
+        while not is_over and len(seen) < wanted:
+            if step % _STRIDE == 0:
+                seen.append(_copied(row_of(observations, 0)))
+            step += 1
+            actions = _one(sample_value(action, rng))
+            steps = lanes.step_lanes(actions, (0,))
+            if steps.failures:
+                break
+            observations, is_over = steps.observations, bool(steps.ended)
+    return seen, casts
+
+
+def _one(value: Any) -> Batch:
+    """Return one action as a batch of one."""
+    if isinstance(value, dict):
+        return {name: _one(part) for name, part in value.items()}
+    return tuple(_one(part) for part in value) if isinstance(value, tuple) else np.asarray(value)[None]
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _copied(part) for name, part in value.items()}
+    if isinstance(value, tuple):
+        return tuple(_copied(part) for part in value)
+    return np.array(value) if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+def _key(value: Any) -> bytes:
+    if isinstance(value, dict):
+        return b"".join(_key(part) for part in value.values())
+    if isinstance(value, tuple):
+        return b"".join(map(_key, value))
+    return value.tobytes() if isinstance(value, (np.ndarray, np.generic)) else repr(value).encode()

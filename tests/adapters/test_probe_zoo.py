@@ -1,0 +1,99 @@
+"""The battery on the zoo: no faulty policy is missed, no clean one is accused."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from zoo import clean, faulty
+from zoo.asking import probe
+
+EVERY = {**faulty.VERDICTS, **clean.VERDICTS}
+
+# Few calls cannot show what needs many, a rare branch, or what only a fresh process shows.
+HIDDEN_FROM_FEW = {
+    faulty.SwitchAfter50,
+    faulty.SwitchAfter150,
+    faulty.OnTheClass,
+    faulty.InTheModule,
+    faulty.OnlyThroughArgmax,
+    faulty.EditsItsInput,
+    faulty.ReturnsItsBuffer,
+    faulty.Reseeds,
+    faulty.WallClock,
+    faulty.NotANumberSometimes,
+}
+
+
+def name(policy: type) -> str:
+    return policy.__name__
+
+
+def test_zoo_is_large_enough():
+    assert len(faulty.VERDICTS) >= 24
+    assert len(clean.VERDICTS) >= 16
+
+
+@pytest.mark.parametrize("policy", EVERY, ids=name)
+def test_each_is_called_what_it_is(policy):
+    verdict = probe(policy, seed=1)
+    assert verdict.verdict in EVERY[policy], [(test.name, test.outcome, test.numbers) for test in verdict.tests]
+
+
+@pytest.mark.parametrize("policy", clean.VERDICTS, ids=name)
+@pytest.mark.parametrize("seed", range(3))
+def test_few_calls_accuse_no_clean_policy(policy, seed):
+    verdict = probe(policy, seed=seed, is_short=True)
+    assert verdict.verdict in clean.VERDICTS[policy]
+    assert verdict.calls <= 25
+
+
+@pytest.mark.parametrize("policy", [known for known in faulty.VERDICTS if known not in HIDDEN_FROM_FEW], ids=name)
+def test_few_calls_find_what_shows_at_once(policy):
+    verdict = probe(policy, seed=2, is_short=True)
+    assert verdict.verdict in faulty.VERDICTS[policy]
+    assert verdict.calls <= 25
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", EVERY, ids=name)
+def test_each_is_called_what_it_is_over_twenty_seeds(policy):
+    wrong = {seed: found for seed in range(20) if (found := probe(policy, seed=seed).verdict) not in EVERY[policy]}
+    assert wrong == {}
+
+
+def test_global_random_sources_are_as_before():
+    np.random.seed(5)
+    expected = np.random.random(3).tolist()
+    np.random.seed(5)
+    probe(clean.GlobalNoise, seed=0)
+    assert np.random.random(3).tolist() == expected
+
+
+def test_budget_is_kept_and_what_was_not_checked_is_listed():
+    class Slow:
+        def predict(self, obs: Any) -> Any:
+            time.sleep(0.02)
+            return faulty.act(obs)
+
+    began = time.perf_counter()
+    verdict = probe(Slow, seed=0, most_seconds=0.5)
+    assert time.perf_counter() - began < 1.5
+    outcomes = {test.name: test.outcome for test in verdict.tests}
+    assert outcomes["repeat"] == "pass"
+    assert "not checked" in outcomes.values()
+
+
+def test_a_policy_that_is_too_slow_for_one_answer_more_is_unchecked():
+    class Heavy:
+        def __init__(self) -> None:
+            time.sleep(0.3)
+
+        def predict(self, obs: Any) -> Any:
+            return faulty.act(obs)
+
+    verdict = probe(Heavy, seed=0, most_seconds=0.2)
+    assert verdict.verdict == "unchecked"
+    assert not verdict.is_safe

@@ -1,0 +1,189 @@
+"""Clean policies: what they do may look like memory or coupling, and is none. `VERDICTS` says what each is."""
+
+from __future__ import annotations
+
+import os
+import random
+
+import numpy as np
+
+WEIGHTS = np.random.default_rng(7).normal(size=(4, 3))
+HIDDEN = np.random.default_rng(8).normal(size=(4, 16))
+OUT = np.random.default_rng(9).normal(size=(16, 3))
+
+
+def act(obs):
+    return np.asarray(obs, float) @ WEIGHTS
+
+
+class Linear:
+    def predict_batch(self, obs):
+        return act(obs)
+
+
+class Perceptron:
+    def predict_batch(self, obs):
+        return np.tanh(obs @ HIDDEN) @ OUT
+
+
+class Memo:
+    """Remembers what it computed, and answers the same as without."""
+
+    def __init__(self):
+        self.known = {}
+
+    def predict(self, obs):
+        return self.known.setdefault(obs.tobytes(), act(obs))
+
+
+class Lazy:
+    """Makes its weights when it is first asked."""
+
+    def __init__(self):
+        self.weights = None
+
+    def predict(self, obs):
+        if self.weights is None:
+            self.weights = np.array(WEIGHTS)
+        return obs @ self.weights
+
+
+class Counts:
+    """Keeps statistics of its calls that nothing comes of."""
+
+    def __init__(self):
+        self.calls, self.seen = 0, []
+
+    def predict(self, obs):
+        self.calls += 1
+        self.seen.append(float(obs[0]))
+        return act(obs)
+
+
+class GlobalNoise:
+    def predict(self, obs):
+        return act(obs) + np.random.normal(0, 0.5, 3) + random.gauss(0, 0.1)
+
+
+class OwnNoise:
+    def __init__(self):
+        self.rng = np.random.default_rng()
+
+    def predict(self, obs):
+        return act(obs) + self.rng.normal(0, 0.5, 3)
+
+
+class ClosedOverNoise:
+    def __init__(self):
+        rng = np.random.default_rng()
+        self.predict = lambda obs: act(obs) + rng.normal(0, 0.5, 3)
+
+
+class EpisodeNoise:
+    def predict(self, obs, context):
+        return act(obs) + context.rng.normal(0, 0.5, 3)
+
+
+class HiddenNoise:
+    """Draws from the operating system, which nobody can seed."""
+
+    def predict(self, obs):
+        drawn = np.frombuffer(os.urandom(24), np.uint64) / 2.0**64
+        return act(obs) + drawn - 0.5
+
+
+class Jitter:
+    """As an accelerator that adds in another order each time."""
+
+    def predict_batch(self, obs):
+        drawn = np.frombuffer(os.urandom(8 * obs.shape[0] * 3), np.uint64).reshape(-1, 3) / 2.0**64
+        return act(obs) * (1 + 1e-6 * (drawn - 0.5))
+
+
+class Large:
+    def predict_batch(self, obs):
+        return act(obs) * 1e7
+
+
+class Small:
+    def predict_batch(self, obs):
+        return act(obs) * 1e-9
+
+
+class Scores:
+    is_discrete = True
+
+    def predict_batch(self, obs):
+        return act(obs).argmax(1)
+
+
+class Chunks:
+    horizon = 4
+
+    def predict_chunk_batch(self, obs):
+        return np.repeat(act(obs)[:, None], 4, axis=1) * np.arange(1, 5)[None, :, None]
+
+
+class PassesState:
+    """Recurrent, and hands its state back."""
+
+    def predict(self, obs, state=None):
+        hidden = np.tanh(act(obs) + 0.5 * (np.zeros(3) if state is None else state))
+        return hidden, hidden
+
+
+class SwitchedOff:
+    """Dropout that its eval mode switches off."""
+
+    def __init__(self):
+        self.training = True
+
+    def eval(self):
+        self.training = False
+
+    def train(self, mode=True):
+        self.training = mode
+
+    def predict(self, obs):
+        keep = np.random.random(4) > 0.5 if self.training else np.ones(4)
+        return act(obs * keep)
+
+
+class HasReset:
+    """Is told to reset, and has nothing to forget."""
+
+    def reset(self):
+        pass
+
+    def predict_batch(self, obs):
+        return act(obs)
+
+
+class TellsTime:
+    """Goes by the step it is told, not by one it counts."""
+
+    def predict(self, obs, context):
+        return act(obs) + context.step
+
+
+VERDICTS = {
+    Linear: {"stateless"},
+    Perceptron: {"stateless"},
+    Memo: {"stateless"},
+    Lazy: {"stateless"},
+    Counts: {"stateless"},
+    GlobalNoise: {"stochastic"},
+    OwnNoise: {"stochastic"},
+    ClosedOverNoise: {"stochastic"},
+    EpisodeNoise: {"stateless", "stochastic"},
+    HiddenNoise: {"stochastic"},
+    Jitter: {"stateless"},
+    Large: {"stateless"},
+    Small: {"stateless"},
+    Scores: {"stateless"},
+    Chunks: {"stateless"},
+    PassesState: {"stateless"},
+    SwitchedOff: {"stateless"},
+    HasReset: {"stateless"},
+    TellsTime: {"stateless"},
+}
