@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import gc
 import time
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
+
+import msgspec
 
 from rlmesh_adapters.advisories import AdvisoryBook
 from rlmesh_adapters.baselines import BASELINES
 from rlmesh_adapters.contract import RouteContract
 from rlmesh_adapters.engine import AdapterEngine
 from rlmesh_envs.make import Lanes, make_lanes
-from rlmesh_envs.request import EnvInfo, EnvRequest, WrapperRequest
-from rlmesh_envs.spaces import view_of
+from rlmesh_envs.request import EnvInfo
 
+from .contracting import contract_of, env_request, guard_of
 from .episodes import EpisodeResult, plan_episodes
 from .evaluation import Evaluation, RunInterruptedError, summary_record
 from .gates import Gate, info_metrics, judge, parse_gate
 from .judging import note_results
-from .loading import PolicySource, load_policy, prepare_worker
+from .loading import PolicySource, load_policy
 from .outcomes import InfoReader
 from .provenance import GitState
 from .rollout import Limits, Rollout
@@ -33,8 +33,6 @@ from .stats import summarise
 from .store import RunStore
 from .tallies import Tally
 
-#: Steps after which we end an episode of an environment that has no limit of its own.
-GUARD_STEPS = 100_000
 _ROUTE = "eval"
 
 
@@ -70,11 +68,14 @@ def evaluate(
     stopper: Stopper,
     source: dict[str, Any],
     trusts_entrypoints: bool = False,
+    is_probed: bool = True,
+    is_forced: bool = False,
 ) -> Evaluation:
     """Play a route's episodes and write the run.
 
     out: folder that holds runs. source: `argv`, `route_file` and its hash, for the record.
     trusts_entrypoints: whether functions that documents only name are imported and run.
+    is_probed: whether a policy that lanes are to share is tested first; is_forced: and run whatever is found.
 
     Raises HarnessError for whatever shows before the first policy call went well, when no folder is made yet,
     and RunInterruptedError where the end was not waited for.
@@ -89,7 +90,13 @@ def evaluate(
         engine = AdapterEngine(clock=time.perf_counter, advisories=AdvisoryBook())
         stack.callback(engine.close)
         contract = contract_of(route, lanes, env, policy, source=source, trusts_entrypoints=trusts_entrypoints)
-        guard = _guard(route, env)
+        guard = guard_of(route, env)
+        decision = None
+        if is_probed and contract.num_lanes > 1 and route.policy.source not in BASELINES:
+            from .deciding import decide  # noqa: PLC0415 - one lane needs no probe
+
+            decision = decide(policy, contract, route, engine.advisories, is_forced=is_forced)
+            contract = msgspec.structs.replace(contract, sharing=decision.sharing, is_cleared=decision.is_cleared)
         record = RunRecord(
             route,
             source=source,
@@ -99,6 +106,7 @@ def evaluate(
             contract=contract,
             guard=guard,
             git=git,
+            probe=None if decision is None else decision.record,
         )
         run = _Run(
             route,
@@ -126,70 +134,6 @@ def _settled_heap() -> Iterator[None]:
         yield
     finally:
         gc.unfreeze()
-
-
-def contract_of(
-    route: Route,
-    lanes: Lanes,
-    env: EnvInfo,
-    policy: PolicySource,
-    *,
-    source: Mapping[str, Any],
-    trusts_entrypoints: bool = False,
-) -> RouteContract:
-    """Return what the engine is configured with: spaces, counts, and the documents of the route.
-
-    Raises DocumentError for documents of the environment that cannot be meant.
-    """
-    contract = RouteContract(
-        observation=view_of(lanes.single_observation_space),
-        action=view_of(lanes.single_action_space),
-        num_lanes=lanes.num_envs,
-        horizon=route.horizon,
-        sharing=route.instances,
-    )
-    has_documents = route.env_tags or route.model_spec or route.ensemble or env.metadata
-    # The built-in policies act in the environment's own spaces.
-    if not has_documents or route.policy.source in BASELINES:
-        return contract
-    from .adapting import with_documents  # noqa: PLC0415 - a route without conversion starts sooner
-
-    file = source.get("route_file")
-    folders = [Path(file).parent] if file else []
-    folders += [policy.file.parent] if policy.file is not None else []
-    return with_documents(
-        contract, route, env.metadata, folders=(*folders, Path.cwd()), trusts_entrypoints=trusts_entrypoints
-    )
-
-
-def _guard(route: Route, env: EnvInfo) -> int | None:
-    """Return the steps after which we end an episode, None if the environment has a limit."""
-    return None if env.max_episode_steps is not None else route.env.max_episode_steps or GUARD_STEPS
-
-
-def env_request(route: Route) -> EnvRequest:
-    """Return what a route asks of the environment's side; its arguments are copies."""
-    env = route.env
-    is_own = env.autoreset is None and env.vectorization != "native"
-    wrappers = (
-        WrapperRequest(name=wrapper)
-        if isinstance(wrapper, str)
-        else WrapperRequest(name=wrapper.name, kwargs=copy.deepcopy(wrapper.kwargs))
-        for wrapper in env.wrappers
-    )
-    return EnvRequest(
-        id=env.id,
-        kwargs=copy.deepcopy(env.kwargs),
-        imports=env.imports,
-        wrappers=tuple(wrappers),
-        # A lane without an episode would only cost its environment; others step in lockstep and need them all.
-        num_envs=min(route.num_envs, route.episodes) if is_own else route.num_envs,
-        vectorization=env.vectorization,
-        autoreset=env.autoreset,
-        start_method=env.start_method,
-        max_episode_steps=env.max_episode_steps,
-        prepare=partial(prepare_worker, route.policy.source),
-    )
 
 
 class _Run:
@@ -333,6 +277,7 @@ class _Run:
             in_flight=rollout.in_flight,
             seeded=env.is_seeded,
             instances=self._plan.sharing,
+            probe=self._record.probe,
         )
         self._write_record(status)
         store.write("summary.json", summary_record(evaluation))

@@ -29,7 +29,8 @@ class Evaluation(msgspec.Struct, kw_only=True):
 
     folder: where it was written. status: `finished` or `interrupted`. in_flight: episodes broken off.
     seconds: wall-clock seconds of the loop. seeded: whether single episodes started from their own seed.
-    instances: `shared`, or `lane` if each lane had a policy object of its own.
+    instances: `shared`, `lane` if each lane had a policy object of its own, `episode` if each episode had.
+    probe: what was found before the run; None if nothing was looked for.
     """
 
     folder: Path
@@ -43,6 +44,7 @@ class Evaluation(msgspec.Struct, kw_only=True):
     in_flight: int
     seeded: bool
     instances: str = "shared"
+    probe: dict[str, Any] | None = None
 
     @property
     def cautions(self) -> list[Advisory]:
@@ -60,6 +62,7 @@ def summary_record(evaluation: Evaluation) -> dict[str, Any]:
         "status": evaluation.status,
         "seeded": evaluation.seeded,
         "instances": evaluation.instances,
+        "probe": evaluation.probe,
         "success_rate": summary.success.rate,
         "mean_return": returns.mean if returns is not None else None,
         **msgspec.to_builtins(summary),

@@ -30,6 +30,8 @@ class Request(RouteRequest, frozen=True, kw_only=True):
     as_json: bool = False
     quiet: bool = False
     trusts_entrypoints: bool = False
+    is_probed: bool = True
+    is_forced: bool = False
 
 
 def run(request: Request) -> Exit:
@@ -52,6 +54,8 @@ def run(request: Request) -> Exit:
                 stopper=stopper,
                 source=source,
                 trusts_entrypoints=request.trusts_entrypoints,
+                is_probed=request.is_probed,
+                is_forced=request.is_forced,
             )
         code = exit_code(evaluation, strict=request.strict)
         _show(evaluation, code, request)

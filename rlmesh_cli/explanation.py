@@ -15,7 +15,7 @@ from rlmesh_adapters.explain import Explanation, explain_action, explain_input
 from rlmesh_envs.make import make_lanes
 from rlmesh_envs.request import EnvInfo
 
-from .evaluate import contract_of, env_request
+from .contracting import contract_of, env_request
 from .evaluation import advisory_records
 from .loading import load_policy
 from .schema import Route

@@ -20,26 +20,19 @@ _SEED = 20_240_229
 _STRIDE = 2
 
 
-class Observations:
-    """Batches (M, ...) of observations. casts: what lost precision when they were stored, or empty."""
-
-    def __init__(self, batches: list[Batch], casts: str) -> None:
-        self.batches, self.casts = batches, casts
-
-
 def observe(
-    lanes: Lanes, observation: SpaceView, action: SpaceView, *, batches: int, rows: int, is_own: bool
-) -> Observations:
-    """Collect observations from short seeded episodes with random actions, on lane 0.
+    lanes: Lanes | None, observation: SpaceView, action: SpaceView, *, batches: int, rows: int
+) -> list[Batch]:
+    """Collect batches of observations from short seeded episodes with random actions, on lane 0.
 
-    batches, rows: how many batches of how many rows. is_own: whether single lanes can be reset and stepped; of
-    others, and where too few observations differ, members of the space are drawn.
+    lanes: of an environment that nothing else is played on; None, and where too few observations differ, members
+    of the space are drawn. batches, rows: how many batches of how many rows.
 
     Raises EnvironmentBuildError where neither gives enough.
     """
     rng = np.random.default_rng(_SEED)
     wanted = batches * rows
-    seen, casts = _play(lanes, action, wanted, rng) if is_own else ([], "")
+    seen = [] if lanes is None else _play(lanes, action, wanted, rng)
     distinct = {_key(value) for value in seen}
     try:
         while len(seen) < wanted or len(distinct) < min(wanted, 4):
@@ -48,9 +41,11 @@ def observe(
                 seen[len(distinct)] = value
             else:
                 seen.append(value)
+            if _key(value) in distinct and len(seen) >= wanted:
+                break  # a space of next to no values
             distinct.add(_key(value))
     except TypeError as error:
-        if len(seen) < rows:
+        if not seen:
             raise EnvironmentBuildError(
                 f"the environment gave no observations to ask the policy with, and {error}",
                 where="probe",
@@ -59,7 +54,7 @@ def observe(
         seen = (seen * (wanted // len(seen) + 1))[:wanted]
     # Rows of one batch come from moments far from one another.
     layout = BatchLayout(observation)
-    return Observations([_batch(layout, seen[number::batches][:rows]) for number in range(batches)], casts)
+    return [_batch(layout, seen[number::batches][:rows]) for number in range(batches)]
 
 
 def _batch(layout: BatchLayout, values: Sequence[Any]) -> Batch:
@@ -69,17 +64,15 @@ def _batch(layout: BatchLayout, values: Sequence[Any]) -> Batch:
     return batch
 
 
-def _play(lanes: Lanes, action: SpaceView, wanted: int, rng: np.random.Generator) -> tuple[list[Any], str]:
+def _play(lanes: Lanes, action: SpaceView, wanted: int, rng: np.random.Generator) -> list[Any]:
     """Return what lane 0 shows in seeded episodes of random actions; what fails ends the looking."""
     seen: list[Any] = []
-    casts = ""
     episode, step = 0, 0
     while len(seen) < wanted and episode < wanted:
         resets = lanes.reset_lanes([0], [_SEED + episode])
-        casts = resets.casts or casts
         episode += 1
         if resets.failures:
-            return seen, casts
+            return seen
         observations, is_over = resets.observations, False
         while not is_over and len(seen) < wanted:
             if step % _STRIDE == 0:
@@ -90,7 +83,7 @@ def _play(lanes: Lanes, action: SpaceView, wanted: int, rng: np.random.Generator
             if steps.failures:
                 break
             observations, is_over = steps.observations, bool(steps.ended)
-    return seen, casts
+    return seen
 
 
 def _one(value: Any) -> Batch:

@@ -10,12 +10,13 @@ from typing import Any
 import msgspec
 
 from rlmesh_adapters.contract import RouteContract
+from rlmesh_adapters.errors import EnvironmentBuildError
 from rlmesh_adapters.probe.battery import run_battery
 from rlmesh_adapters.probe.verdicts import ProbeVerdict
 from rlmesh_envs.make import Lanes, make_lanes
 from rlmesh_envs.request import EnvInfo
 
-from .evaluate import contract_of, env_request
+from .contracting import contract_of, env_request
 from .loading import PolicySource, load_policy
 from .observing import observe
 from .schema import Route
@@ -42,34 +43,47 @@ def probe(route: Route, route_file: Path | None, *, budget: float, trusts_entryp
     Raises HarnessError where policy or environment cannot be built, or the route cannot be resolved.
     """
     policy = load_policy(route.policy.source, route.policy.params)
-    one = msgspec.structs.replace(route, num_envs=1)
-    lanes, env = make_lanes(env_request(one))
+    lanes, env = make_lanes(env_request(_one_lane(route)))
     with contextlib.ExitStack() as stack:
         stack.callback(lanes.close)
         contract = contract_of(
-            one,
+            msgspec.structs.replace(route, num_envs=1),
             lanes,
             env,
             policy,
             source={"route_file": route_file and str(route_file.absolute())},
             trusts_entrypoints=trusts_entrypoints,
         )
-        verdict, _ = probe_policy(policy, contract, lanes, env, most_seconds=budget)
+        own = lanes if env.autoreset == "disabled" and env.is_seeded else None
+        verdict = _run(policy, contract, own, is_short=False, most_seconds=budget)
         return Probed(env=env, policy=policy.label, verdict=verdict)
 
 
-def probe_policy(
-    policy: PolicySource,
-    contract: RouteContract,
-    lanes: Lanes,
-    env: EnvInfo,
-    *,
-    is_short: bool = False,
-    most_seconds: float | None = None,
-) -> tuple[ProbeVerdict, str]:
-    """Run the battery with observations of lane 0; return the verdict, and what observations lose when stored."""
-    is_own = env.is_seeded and env.autoreset == "disabled" and hasattr(lanes, "reset_lanes")
-    seen = observe(lanes, contract.observation, contract.action, batches=_BATCHES, rows=_ROWS, is_own=is_own)
+def probe_shortly(policy: PolicySource, contract: RouteContract, route: Route) -> ProbeVerdict:
+    """Run the short form of the battery before a run, with an environment of its own.
+
+    The lanes of the run are not touched: some environments take their starts in turn, and would begin elsewhere.
+
+    Raises HarnessError where the policy cannot be built, or the route cannot be resolved.
+    """
+    try:
+        lanes, env = make_lanes(env_request(_one_lane(route)))
+    except EnvironmentBuildError:  # such as one that only makes vectors of environments
+        return _run(policy, contract, None, is_short=True, most_seconds=SHORT_SECONDS)
+    with contextlib.closing(lanes):
+        own = lanes if env.autoreset == "disabled" and env.is_seeded else None
+        return _run(policy, contract, own, is_short=True, most_seconds=SHORT_SECONDS)
+
+
+def _one_lane(route: Route) -> Route:
+    env = msgspec.structs.replace(route.env, vectorization="sync", autoreset=None, start_method=None)
+    return msgspec.structs.replace(route, env=env, num_envs=1)
+
+
+def _run(
+    policy: PolicySource, contract: RouteContract, lanes: Lanes | None, *, is_short: bool, most_seconds: float
+) -> ProbeVerdict:
+    batches = observe(lanes, contract.observation, contract.action, batches=_BATCHES, rows=_ROWS)
     renew, surroundings = policy.renew, Surroundings()
 
     def build() -> Any:
@@ -80,14 +94,13 @@ def probe_policy(
         anew = renew()
         return lambda: anew(contract.action)
 
-    verdict = run_battery(
+    return run_battery(
         build,
         contract,
-        seen.batches,
+        batches,
         clock=time.perf_counter,
         is_short=is_short,
         most_seconds=most_seconds,
         renew=None if renew is None else renewed,
         changes=surroundings.changes,
     )
-    return verdict, seen.casts

@@ -25,7 +25,7 @@ class RunRecord:
 
     source: `argv`, `route_file` and its hash. contract: what the engine is configured with.
     guard: steps after which we end an episode, None if the environment has a limit.
-    git: state of the checkout, read when the run is over.
+    git: state of the checkout, read when the run is over. probe: what was found before the run.
     """
 
     def __init__(
@@ -39,10 +39,12 @@ class RunRecord:
         contract: RouteContract,
         guard: int | None,
         git: GitState,
+        probe: dict[str, Any] | None = None,
     ) -> None:
         self._route, self._policy, self._env, self._git = route, policy, env, git
         self._lanes, self._contract = lanes, contract
         self._source, self._guard = source, guard
+        self.probe = probe
         self._started = _now()
         self._modules: tuple[str, ...] = ()
         self._policy_facts: dict[str, Any] = {}
@@ -87,6 +89,7 @@ class RunRecord:
             "seeded": self._env.is_seeded,
             "env": self._env_facts(),
             "policy": {**self._policy_facts, "chunk_length": chunk_length},
+            "probe": self.probe,
             "adapter": self._description.splitlines() or None,
             "actuators": msgspec.to_builtins(actuators),
             "success_rule": route.success_rule.describe(),

@@ -65,7 +65,7 @@ class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     env_tags, model_spec: v1 documents; without them those of the environment and of the policy are taken.
     horizon: actions executed a policy call. ensemble: average overlapping chunks instead.
-    instances: `shared`, `lane` (one policy object a lane) or `auto`.
+    instances: `shared`, `lane` (one policy object a lane), `episode` (a new one an episode) or `auto`.
     seed: episode i resets with seed + i; seeds: or one seed an episode, as listed.
     metrics: info keys of numbers to keep by episode. gates: bars such as `success_rate >= 0.9`.
     """
@@ -81,7 +81,7 @@ class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     episodes: Count = 50
     seed: NonNegative = 0
     seeds: tuple[NonNegative, ...] | None = None
-    instances: Literal["auto", "shared", "lane"] = "auto"
+    instances: Literal["auto", "shared", "lane", "episode"] = "auto"
     success: SuccessRoute | None = None
     metrics: tuple[str, ...] = ()
     gates: tuple[str, ...] = ()

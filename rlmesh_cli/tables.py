@@ -16,6 +16,7 @@ from .screens import advisory_table, empty_table, make_console, plain_text, prin
 from .stats import Spread, Summary
 
 _FIRST, _WORST = 8, 4
+_AN = {"lane": "a lane", "episode": "an episode"}
 # Columns are three blanks apart, and one where there is little room.
 _GAP, _NARROW_GAP = 3, 1
 # An error is folded into at least this many columns of the terminal.
@@ -74,7 +75,7 @@ def _summary_rows(summary: Summary, evaluation: Evaluation) -> list[tuple[str, s
     for name, spread in summary.metrics.items():
         rows.append((name, _spread_text(spread, measured=summary.episodes - summary.errors)))
     tally = evaluation.tally
-    shared = "" if evaluation.instances == "shared" else "; one instance a lane"
+    shared = "" if evaluation.instances == "shared" else f"; one instance {_AN[evaluation.instances]}"
     rows.append(
         ("policy", f"asked {summary.policy_calls:,} times for an episode, in {tally.calls:,} calls{shared}")
     )

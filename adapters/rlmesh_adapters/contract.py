@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # a route without conversion does not need the documents
 TAGS_KEY = "rlmesh.adapters.v1.env_tags"
 SPEC_KEY = "rlmesh.adapters.v1.model_spec"
 
-SHARINGS = ("auto", "shared", "lane")
+SHARINGS = ("auto", "shared", "lane", "episode")
 
 
 class Ensemble(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +37,9 @@ class RouteContract(msgspec.Struct, frozen=True, kw_only=True):
     observation, action: spaces of one lane.
     num_lanes: N, at least 1.
     horizon: actions executed a call, at least 1.
-    sharing: `shared` (one policy instance for all lanes), `lane` (one a running episode) or `auto`.
+    sharing: `shared` (one policy instance for all lanes), `lane` (one a running episode, handed on to the next),
+        `episode` (a new one for every episode) or `auto`.
+    is_cleared: whether the policy was shown to keep nothing that lanes could mix up.
     tags: what observation and action mean; None for a route without conversion. are_required: whether the route
         itself gives them, so that a policy without a model spec is a mistake.
     spec: what the model wants; None takes the policy's own `spec`. env_spec: what the environment proposes, taken
@@ -52,6 +54,7 @@ class RouteContract(msgspec.Struct, frozen=True, kw_only=True):
     num_lanes: int = 1
     horizon: int = 1
     sharing: str = "auto"
+    is_cleared: bool = False
     tags: EnvTags | None = None
     are_required: bool = False
     spec: ModelSpec | None = None
@@ -68,7 +71,7 @@ class RoutePlan(msgspec.Struct, frozen=True, kw_only=True):
     corners: all that the policy has.
     horizon: actions executed a call.
     wants_context: whether the corner reads the episode's context, step included.
-    sharing: `shared` or `lane`.
+    sharing: `shared`, `lane` or `episode`.
     is_ensembled: whether overlapping chunks are averaged.
     wants_every_step: whether frame windows must see steps that are replayed.
     passes_state: whether the corner takes its state and gives it back.

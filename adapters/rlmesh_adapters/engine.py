@@ -66,15 +66,20 @@ class AdapterEngine:
 
         built: list[Any] = []
 
+        is_ready = False
+
         def build() -> Any:
-            built.append(build_policy())
-            return built[-1]
+            policy = build_policy()
+            if not is_ready:  # later ones are closed when their episode ends
+                built.append(policy)
+            return policy
 
         try:
             configured = self._configured(build, contract, seam)
         except BaseException:
             _close_unused(built)
             raise
+        is_ready = True
         with self._lock:
             before = self._routes.get(route)
             self._routes[route] = configured
@@ -97,7 +102,8 @@ class AdapterEngine:
             seam = adapter.seam
         self._note_corner(corner, contract)
         sharing = _sharing(first, corner, contract)
-        if sharing == "shared" and _keeps_state(first, corner) and contract.num_lanes > 1:
+        is_doubtful = _keeps_state(first, corner) and not contract.is_cleared
+        if sharing == "shared" and is_doubtful and contract.num_lanes > 1:
             self.advisories.add(
                 "shared-state",
                 "caution",
@@ -114,8 +120,8 @@ class AdapterEngine:
             wants_every_step=adapter is not None and adapter.observations.has_windows,
             description="" if conversion is None else conversion.description,
         )
-        policies = [first] if sharing == "shared" else _build_each(first, build_policy, contract.num_lanes)
-        instances = Instances(policies, caller_of, sharing=sharing)
+        policies = _build_each(first, build_policy, contract.num_lanes) if sharing == "lane" else [first]
+        instances = Instances(policies, caller_of, sharing=sharing, build=build_policy)
         return ConfiguredRoute(
             plan,
             instances,

@@ -17,15 +17,25 @@ from .predictions import Prediction, merge
 class Instances:
     """One policy object for all lanes, or one for each episode that is being played.
 
-    An object is handed from an ended episode to the next one, after its `reset`.
+    With `lane` an object is handed from an ended episode to the next one, after its `reset`; with `episode` it is
+    closed, and the next episode gets a new one.
 
     policies: the one object, or as many as episodes are played at once.
     caller_of: makes the caller of a policy.
-    sharing: `shared` or `lane`.
+    sharing: `shared`, `lane` or `episode`.
+    build: makes one object more, for `episode`.
     """
 
-    def __init__(self, policies: Sequence[Any], caller_of: Callable[[Any], PolicyCaller], *, sharing: str) -> None:
+    def __init__(
+        self,
+        policies: Sequence[Any],
+        caller_of: Callable[[Any], PolicyCaller],
+        *,
+        sharing: str,
+        build: Callable[[], Any] | None = None,
+    ) -> None:
         self.sharing = sharing
+        self._caller_of, self._build = caller_of, build
         self._modes = EvalMode()
         self._slots = [_Slot(policy, caller_of(policy)) for policy in policies]
         try:
@@ -34,11 +44,12 @@ class Instances:
         except BaseException:
             self._modes.leave()
             raise
-        self._free = list(self._slots) if sharing == "lane" else []
+        self._free = [] if sharing == "shared" else list(self._slots)
         self._playing: dict[str, _Slot] = {}
+        self._close_failure: Failure | None = None
         self._is_chunked = self._slots[0].caller.corner.is_chunked
         self._company: Sequence[EpisodeContext] | None = None
-        needs_begin = self._slots[0].has_hooks or sharing == "lane"
+        needs_begin = self._slots[0].has_hooks or sharing != "shared"
         #: Asks the instances of M episodes; an episode's first call is preceded by `reset`.
         self.predict: Callable[[Batch, Sequence[EpisodeContext]], Prediction] = (
             self._predict if needs_begin else self._slots[0].caller.predict
@@ -69,6 +80,8 @@ class Instances:
                 if slot is not None and self.sharing == "lane":
                     # Behind the others, which may be sound.
                     self._free.insert(0, slot)
+                elif slot is not None and self.sharing == "episode":
+                    self._retire(slot)
             else:
                 self._playing[episode.episode_id] = slot
         return failures
@@ -76,9 +89,25 @@ class Instances:
     def _acquire(self) -> _Slot:
         if self.sharing == "shared":
             return self._slots[0]
+        if not self._free and self.sharing == "episode" and self._build is not None:
+            policy = self._build()
+            slot = _Slot(policy, self._caller_of(policy))
+            self._slots.append(slot)
+            slot.modes.enter(policy)
+            return slot
         if not self._free:
             raise RuntimeError(f"{len(self._slots)} policy instances, but more episodes than that at once")
         return self._free.pop()
+
+    def _retire(self, slot: _Slot) -> None:
+        """Close an object that is not used again; what its `close` raises is told at the end."""
+        self._slots.remove(slot)
+        try:
+            slot.close()
+        except (Exception, SystemExit) as error:
+            self._close_failure = self._close_failure or failure_from(error, "policy")
+        finally:
+            slot.modes.leave()
 
     def _predict_rest(
         self, batch: Batch, episodes: Sequence[EpisodeContext], failures: dict[int, Failure]
@@ -108,17 +137,20 @@ class Instances:
         self._company = None
         slot = self._playing.pop(episode.episode_id, None)
         if slot is None:
-            slot = self._slots[0]
-            slot.caller.states.pop(episode.episode_id, None)
+            if self._slots:
+                self._slots[0].caller.states.pop(episode.episode_id, None)
             return None
         slot.caller.states.pop(episode.episode_id, None)
+        failure = slot.ended(episode)
         if self.sharing == "lane":
             self._free.append(slot)
-        return slot.ended(episode)
+        elif self.sharing == "episode":
+            self._retire(slot)
+        return failure
 
     def close(self) -> Failure | None:
         """Call `close` of every policy and put training modes back; return the first failure."""
-        failure: Failure | None = None
+        failure = self._close_failure
         try:
             for slot in self._slots:
                 try:
@@ -126,6 +158,8 @@ class Instances:
                 except (Exception, SystemExit) as error:
                     failure = failure or failure_from(error, "policy")
         finally:
+            for slot in self._slots:
+                slot.modes.leave()
             self._modes.leave()
         return failure
 
@@ -135,6 +169,8 @@ class _Slot:
 
     def __init__(self, policy: Any, caller: PolicyCaller) -> None:
         self.caller = caller
+        #: Training modes of an object that is built for one episode.
+        self.modes = EvalMode()
         self._close = getattr(policy, "close", None)
         self._reset = _hook(policy, "reset")
         self._ended = _hook(policy, "on_episode_end")

@@ -82,7 +82,7 @@ def eval_command(
         str | None,
         typer.Option(
             "--instances",
-            help="Policy objects: shared, lane (one a lane) or auto: one a lane if it has reset() (default auto).",
+            help="Policy objects: shared, lane, episode (a new one each) or auto, by the probe (default auto).",
             rich_help_panel=_RUN,
         ),
     ] = None,
@@ -102,6 +102,16 @@ def eval_command(
         list[str] | None,
         typer.Option("--gate", help="Bar to meet, such as 'success_rate >= 0.9'; repeat.", rich_help_panel=_JUDGE),
     ] = None,
+    no_probe: Annotated[
+        bool,
+        typer.Option(
+            "--no-probe", help="Do not test, before lanes share a policy, whether they may.", rich_help_panel=_RUN
+        ),
+    ] = False,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Run what the probe refuses; the run says so.", rich_help_panel=_RUN),
+    ] = False,
     trust_entrypoints: Annotated[
         bool,
         typer.Option(
@@ -161,6 +171,8 @@ def eval_command(
                 as_json=as_json,
                 quiet=quiet,
                 trusts_entrypoints=trust_entrypoints,
+                is_probed=not no_probe,
+                is_forced=force,
             )
         )
     raise typer.Exit(int(code))

@@ -49,7 +49,7 @@ def test_a_horizon_beyond_the_chunk_is_refused_before_the_first_step(
 ) -> None:
     """K18."""
     toys.LOG.clear()
-    played = play(tmp_path, "stamp", "toys:Stamped-v0", horizon=9, num_envs=2, episodes=4)
+    played = play(tmp_path, "stamp", "toys:Stamped-v0", horizon=9, num_envs=2, episodes=4, is_probed=False)
     assert played.code == 2
     assert not played.out.exists()
     assert toys.LOG == []

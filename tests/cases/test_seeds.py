@@ -57,7 +57,7 @@ def test_one_seed_thrice_is_one_start_thrice(tmp_path: Path) -> None:
 def test_the_lanes_of_cartpole_start_where_single_environments_start(tmp_path: Path, vectorization: str) -> None:
     """K13. Gymnasium's own vector CartPole starts its second lane at x = 0.03079408."""
     seeing.SEEN.clear()
-    flags = {"num_envs": 2, "episodes": 2, "seed": 5, "vectorization": vectorization}
+    flags = {"num_envs": 2, "episodes": 2, "seed": 5, "vectorization": vectorization, "is_probed": False}
     play(tmp_path, "toy_policies.seeing:Batched", "CartPole-v1", **flags)
     expected = [gym.make("CartPole-v1").reset(seed=seed)[0] for seed in (5, 6)]
     np.testing.assert_array_equal(seeing.SEEN[0], expected)

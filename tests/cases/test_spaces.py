@@ -32,7 +32,9 @@ def test_each_lane_s_policy_gets_its_own_graph(tmp_path: Path, flags: dict[str, 
 def test_graphs_come_as_one_object_a_lane(tmp_path: Path) -> None:
     """K40. A corner that takes the whole batch gets a list of them."""
     seeing.SEEN.clear()
-    play(tmp_path, "toy_policies.seeing:Batched", "toys:Graphs-v0", num_envs=3, episodes=3, seed=0)
+    play(
+        tmp_path, "toy_policies.seeing:Batched", "toys:Graphs-v0", num_envs=3, episodes=3, seed=0, is_probed=False
+    )
     first = seeing.SEEN[0]
     assert [len(graph.nodes) for graph in first] == [1, 2, 3]
     assert {graph.nodes.dtype for graph in first} == {np.dtype(np.float32)}

@@ -109,7 +109,7 @@ ROUTE_FLAGS = {
     "--metric": ["--metric", "speed"],
     "--gate": ["--gate", "errors == 0"],
 }
-OUTPUT_FLAGS = {"--trust-entrypoints", "--strict", "--out", "--all", "--json", "--quiet"}
+OUTPUT_FLAGS = {"--trust-entrypoints", "--no-probe", "--force", "--strict", "--out", "--all", "--json", "--quiet"}
 
 
 def test_every_option_of_the_help_is_looked_at_here():

@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 
+START = time.perf_counter()
 WEIGHTS = np.random.default_rng(7).normal(size=(4, 3))
 
 
@@ -288,7 +289,7 @@ class Reseeds:
 
 class WallClock:
     def predict(self, obs):
-        return act(obs) + time.perf_counter() % 60
+        return act(obs) + 1000 * (time.perf_counter() - START)
 
 
 class NotANumberSometimes:

@@ -1,0 +1,85 @@
+"""Contracting: what a route asks of the environments' side, and promises the engine."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rlmesh_adapters.baselines import BASELINES
+from rlmesh_adapters.contract import RouteContract
+from rlmesh_envs.make import Lanes
+from rlmesh_envs.request import EnvInfo, EnvRequest, WrapperRequest
+from rlmesh_envs.spaces import view_of
+
+from .loading import PolicySource, prepare_worker
+from .schema import Route
+
+#: Steps after which we end an episode of an environment that has no limit of its own.
+GUARD_STEPS = 100_000
+
+
+def contract_of(
+    route: Route,
+    lanes: Lanes,
+    env: EnvInfo,
+    policy: PolicySource,
+    *,
+    source: Mapping[str, Any],
+    trusts_entrypoints: bool = False,
+) -> RouteContract:
+    """Return what the engine is configured with: spaces, counts, and the documents of the route.
+
+    Raises DocumentError for documents of the environment that cannot be meant.
+    """
+    contract = RouteContract(
+        observation=view_of(lanes.single_observation_space),
+        action=view_of(lanes.single_action_space),
+        num_lanes=lanes.num_envs,
+        horizon=route.horizon,
+        sharing=route.instances,
+    )
+    has_documents = route.env_tags or route.model_spec or route.ensemble or env.metadata
+    # The built-in policies act in the environment's own spaces.
+    if not has_documents or route.policy.source in BASELINES:
+        return contract
+    from .adapting import with_documents  # noqa: PLC0415 - a route without conversion starts sooner
+
+    file = source.get("route_file")
+    folders = [Path(file).parent] if file else []
+    folders += [policy.file.parent] if policy.file is not None else []
+    return with_documents(
+        contract, route, env.metadata, folders=(*folders, Path.cwd()), trusts_entrypoints=trusts_entrypoints
+    )
+
+
+def guard_of(route: Route, env: EnvInfo) -> int | None:
+    """Return the steps after which we end an episode, None if the environment has a limit."""
+    return None if env.max_episode_steps is not None else route.env.max_episode_steps or GUARD_STEPS
+
+
+def env_request(route: Route) -> EnvRequest:
+    """Return what a route asks of the environment's side; its arguments are copies."""
+    env = route.env
+    is_own = env.autoreset is None and env.vectorization != "native"
+    wrappers = (
+        WrapperRequest(name=wrapper)
+        if isinstance(wrapper, str)
+        else WrapperRequest(name=wrapper.name, kwargs=copy.deepcopy(wrapper.kwargs))
+        for wrapper in env.wrappers
+    )
+    return EnvRequest(
+        id=env.id,
+        kwargs=copy.deepcopy(env.kwargs),
+        imports=env.imports,
+        wrappers=tuple(wrappers),
+        # A lane without an episode would only cost its environment; others step in lockstep and need them all.
+        num_envs=min(route.num_envs, route.episodes) if is_own else route.num_envs,
+        vectorization=env.vectorization,
+        autoreset=env.autoreset,
+        start_method=env.start_method,
+        max_episode_steps=env.max_episode_steps,
+        prepare=partial(prepare_worker, route.policy.source),
+    )

@@ -1,0 +1,94 @@
+"""Deciding: may lanes share a policy, and if not, how is it run? The probe says, before the run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from rlmesh_adapters.advisories import AdvisoryBook
+from rlmesh_adapters.contract import RouteContract
+from rlmesh_adapters.errors import HarnessError, LoadError
+from rlmesh_adapters.probe.battery import verdict_record
+from rlmesh_adapters.probe.verdicts import ProbeVerdict
+
+from .loading import PolicySource
+from .probing import probe_shortly
+from .schema import Route
+
+#: Recommended way to run -> what a refused run is told to do instead.
+_MENDS = {
+    "lane": "use --instances lane: one instance a lane",
+    "episode": "use --instances episode: a new instance for every episode; or clear everything in reset()",
+    "one lane": "use --num-envs 1, or make each row's answer depend on that row alone",
+    "nothing": "keep nothing on the class or in the module",
+}
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """How a policy is run.
+
+    sharing: as in RouteContract. is_cleared: whether it was shown to keep nothing.
+    record: of the probe, None if none was made.
+    """
+
+    sharing: str
+    is_cleared: bool = False
+    record: dict[str, Any] | None = None
+
+
+def decide(
+    policy: PolicySource,
+    contract: RouteContract,
+    route: Route,
+    book: AdvisoryBook,
+    *,
+    is_forced: bool,
+) -> Decision:
+    """Probe a policy that several lanes are to share, and return how it is run.
+
+    is_forced: run it although the probe refuses, and say so in the advisories.
+
+    Raises LoadError, with the verdict and what to do instead, for a policy that cannot be run right as asked.
+    """
+    try:
+        verdict = probe_shortly(policy, contract, route)
+    except HarnessError:
+        # What cannot be built or resolved is told where the route is configured, in better words.
+        return Decision(sharing=contract.sharing)
+    record = {**verdict_record(verdict), "forced": False}
+    refusal = _refusal(verdict, contract.sharing)
+    if refusal is not None:
+        if not is_forced:
+            raise LoadError(
+                f"{contract.num_lanes} lanes would not mean what one lane means: {refusal}",
+                where=f"{verdict.corner} of {policy.label}, verdict {verdict.verdict.replace('_', '-')}",
+                mend=f"{_MENDS[verdict.recommended]} (--force runs it all the same)",
+            )
+        record["forced"] = True
+        book.add("probe-forced", "caution", f"the probe refused this policy: {refusal}")
+    sharing = contract.sharing
+    if sharing == "auto" and verdict.verdict in ("stateless", "stochastic"):
+        sharing = "shared"
+    elif sharing == "auto" and verdict.verdict == "episode_clean":
+        sharing = "lane"
+    return Decision(
+        sharing=sharing,
+        is_cleared=verdict.verdict in ("stateless", "stochastic"),
+        record=record,
+    )
+
+
+def _refusal(verdict: ProbeVerdict, sharing: str) -> str | None:
+    """Return why a policy cannot be run as asked, None if it can."""
+    failed = next((test for test in verdict.tests if test.outcome == "fail"), None)
+    if failed is None or verdict.verdict == "broken":
+        # What is broken shows in the run itself, episode by episode.
+        return None
+    if verdict.verdict == "couples":
+        coupled = next(test for test in verdict.tests if test.name == "lane-coupling")
+        return f"{verdict.meaning} {coupled.sentence}"
+    allowed = {"lane": ("auto", "lane", "episode"), "episode": ("episode",), "nothing": ()}
+    if sharing in allowed.get(verdict.recommended, (sharing,)):
+        return None
+    return f"{verdict.meaning} {failed.sentence}"
