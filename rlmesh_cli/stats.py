@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections import Counter
 from collections.abc import Sequence
 
@@ -100,7 +99,7 @@ def spread(values: Sequence[float]) -> Spread | None:
         n=len(values),
         mean=_mean(values),
         std=_deviation(values) if len(values) > 1 else None,
-        median=statistics.median(values),
+        median=_median(values),
         min=min(values),
         max=max(values),
     )
@@ -122,10 +121,19 @@ def _mean(values: Sequence[float]) -> float:
 def _deviation(values: Sequence[float]) -> float:
     if not all(map(math.isfinite, values)):
         return math.nan
+    centre = _mean(values)
     try:
-        return statistics.stdev(values)
+        # Exact sums, so that the order of the episodes changes nothing.
+        return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1))
     except OverflowError:
         return math.inf
+
+
+def _median(values: Sequence[float]) -> float:
+    # Of infinities of both signs numpy would warn; halves first, for the sum of two may have no float.
+    ordered = sorted(values)
+    below, above = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    return below if below == above else below / 2 + above / 2
 
 
 def exact(number: float) -> str:

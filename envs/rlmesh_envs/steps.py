@@ -5,8 +5,8 @@ Axes: R stepped lanes in the order they were named, K lanes at their first obser
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 from numbers import Real
 from typing import Any, cast
 
@@ -62,7 +62,7 @@ def scalar_reward(reward: Any) -> float:
 
     Takes real numbers and arrays of exactly one of them. Raises ValueError, with what came, for the rest.
     """
-    if isinstance(reward, (Real, Decimal, np.bool_)):
+    if isinstance(reward, (Real, np.bool_)) or _is_decimal(reward):
         try:
             return float(reward)
         except OverflowError:
@@ -75,6 +75,12 @@ def scalar_reward(reward: Any) -> float:
     if array.size != 1:
         raise ValueError(f"the reward has shape {array.shape}, expected one number")
     return float(array.reshape(-1)[0])
+
+
+def _is_decimal(reward: Any) -> bool:
+    # Whoever pays in decimals has imported them.
+    decimal = sys.modules.get("decimal")
+    return decimal is not None and isinstance(reward, decimal.Decimal)
 
 
 def bad_reward(reward: float) -> Failure:

@@ -22,9 +22,9 @@ def check_repeat(findings: Findings) -> TestResult:
     """The same input, many times: every answer must be the first."""
     session = findings.first
     assert session is not None
-    repeats = 2 if findings.is_short else _REPEATS
+    repeats = 1 if findings.is_short else _REPEATS
     gap, calls = findings.follow(session, [0] * repeats, start=1)
-    return _result(findings, "repeat", gap, calls, "the same input, asked again")
+    return _result(findings, "repeat", gap, calls, "the same input")
 
 
 def check_carry_over(findings: Findings) -> TestResult:
@@ -41,10 +41,10 @@ def check_carry_over(findings: Findings) -> TestResult:
             gap = findings.gap(0, findings.firsts[number], given) if number in findings.firsts else None
             if gap is not None:
                 findings.suspect = session
-                return _result(findings, "carry-over", gap, len(between), "other inputs before it")
+                return _result(findings, "carry-over", gap, len(between), "other inputs")
         numbers = [0]
     gap, calls = findings.follow(session, numbers)
-    return _result(findings, "carry-over", gap, calls, "other inputs before it")
+    return _result(findings, "carry-over", gap, calls, "other inputs")
 
 
 def check_first_input(findings: Findings) -> TestResult:
@@ -65,7 +65,7 @@ def check_call_count(findings: Findings) -> TestResult:
             gap = findings.gap(call, findings.fresh_answer(0), answers[-1])
             if gap is not None:
                 findings.suspect = session
-                return _result(findings, "call-count", gap, call + 1, f"{call} calls before it")
+                return _result(findings, "call-count", gap, call + 1, f"{call} calls")
     except Spent:
         if len(answers) < 2:
             raise
@@ -88,7 +88,7 @@ def check_learning(findings: Findings) -> TestResult:
         made += 1
     # Several inputs: of a choice, one input alone may show nothing.
     gap, calls = findings.follow(session, range(min(8, len(findings.lab.batches))), start=made)
-    return _result(findings, "learning", gap, made + calls, f"{made} varied inputs before it")
+    return _result(findings, "learning", gap, made + calls, f"{made} varied inputs")
 
 
 def check_hidden_noise(findings: Findings) -> TestResult:
@@ -166,6 +166,6 @@ def _result(findings: Findings, name: str, gap: Gap | None, calls: int, after: s
     return TestResult(
         name=name,
         outcome="fail",
-        sentence=f"With {after}, an input is answered otherwise than by a fresh instance.",
+        sentence=f"After {after}, an input is answered otherwise than by a fresh instance.",
         numbers={"call": gap.call, "row": gap.row, "gap": gap.size, "calls": calls},
     )

@@ -1,0 +1,174 @@
+"""Lanes that share a policy: the run finds out first whether they may, and plays what it must apart."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import play
+
+POLICIES = """
+import numpy as np
+
+
+def choose(hidden, obs):
+    return int(hidden + obs[3] > 0)
+
+
+class Recurrent:
+    def __init__(self):
+        self.hidden = 0.0
+
+    def reset(self):
+        self.hidden = 0.0
+
+    def predict(self, obs):
+        self.hidden = 0.9 * self.hidden + obs[2]
+        return choose(self.hidden, obs)
+
+
+class Passing:
+    def predict(self, obs, state=None):
+        hidden = 0.9 * (state or 0.0) + obs[2]
+        return choose(hidden, obs), hidden
+
+
+class Unresettable(Recurrent):
+    reset = None
+
+
+class OnTheClass:
+    calls = 0
+
+    def predict(self, obs):
+        type(self).calls += 1
+        return self.calls % 2
+
+
+class Coupled:
+    def predict_batch(self, obs):
+        return (obs[:, 2] > obs[:, 2].mean()).astype(int)
+
+
+class Harmless:
+    def reset(self):
+        pass
+
+    def predict_batch(self, obs):
+        return (obs[:, 2] + obs[:, 3] > 0).astype(int)
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "policies.py"
+    path.write_text(POLICIES)
+    return str(path)
+
+
+def run(tmp_path: Path, file: str, policy: str, **flags: Any) -> Any:
+    flags = {"episodes": 6, "seed": 3, "max_episode_steps": 60, **flags}
+    return play(tmp_path, f"{file}:{policy}", "CartPole-v1", **flags)
+
+
+def without_lane(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{key: value for key, value in row.items() if key not in ("lane", "seconds")} for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("policy", "flags", "instances"),
+    [
+        ("Recurrent", {}, "lane"),
+        ("Recurrent", {"instances": "lane"}, "lane"),
+        ("Recurrent", {"instances": "episode"}, "episode"),
+        ("Unresettable", {"instances": "episode"}, "episode"),
+        ("Passing", {}, "shared"),
+        ("Harmless", {}, "shared"),
+    ],
+)
+def test_rows_are_those_of_one_lane(tmp_path, file, policy, flags, instances):
+    """K20. Whatever a policy keeps, lanes of it are played so that they mean what one lane means."""
+    # One lane that keeps what it has would not be an episode alone, so a new instance for each is the measure.
+    alone = {"instances": "episode"} if policy == "Unresettable" else {}
+    one = run(tmp_path, file, policy, **alone)
+    many = run(tmp_path, file, policy, num_envs=4, **flags)
+    assert many.code == 0
+    assert without_lane(many.rows) == without_lane(one.rows)
+    assert many.record["policy"]["instances"] == instances
+    assert many.record["probe"]["calls"] <= 25
+
+
+REFUSED = [
+    ("Recurrent", {"instances": "shared"}, ["episode-clean", "reset() clears it", "--instances lane"]),
+    ("Unresettable", {}, ["leaks", "--instances episode"]),
+    ("OnTheClass", {}, ["leaks", "outlives the instance", "on the class"]),
+    ("Coupled", {}, ["couples", "Row", "--num-envs 1"]),
+]
+
+
+@pytest.mark.parametrize(("policy", "flags", "words"), REFUSED, ids=[name for name, *_ in REFUSED])
+def test_what_lanes_would_mix_up_is_refused_with_its_reason(tmp_path, file, capsys, policy, flags, words):
+    """K20, K24. Plausible nonsense with exit code 0 is what the field has seen."""
+    played = run(tmp_path, file, policy, num_envs=4, **flags)
+    assert played.code == 2
+    assert not played.out.exists()
+    message = capsys.readouterr().err
+    for word in (*words, "--force"):
+        assert word in message
+
+
+def test_a_forced_run_is_branded(tmp_path, file):
+    played = run(tmp_path, file, "Coupled", num_envs=4, is_forced=True)
+    assert played.code == 0
+    assert played.record["probe"]["forced"] is True
+    assert played.record["probe"]["verdict"] == "couples"
+    assert played.advisory("probe-forced")["severity"] == "caution"
+    assert run(tmp_path, file, "Coupled", num_envs=4, is_forced=True, strict=True).code == 1
+
+
+def test_a_probe_that_was_skipped_is_recorded_as_such(tmp_path, file):
+    played = run(tmp_path, file, "Coupled", num_envs=4, is_probed=False)
+    assert played.code == 0
+    assert played.record["probe"] is None
+
+
+def test_one_lane_is_not_probed(tmp_path, file):
+    assert run(tmp_path, file, "Coupled").record["probe"] is None
+
+
+def test_a_harmless_reset_is_no_reason_for_a_caution(tmp_path, file):
+    played = run(tmp_path, file, "Harmless", num_envs=4)
+    assert played.advisory("shared-state") is None
+    assert played.record["probe"]["verdict"] == "stateless"
+
+
+def test_a_run_is_the_same_with_and_without_a_probe(tmp_path, file):
+    """The run's own environments and instances are fresh, and the random sources as they were."""
+    with_probe = run(tmp_path, file, "Harmless", num_envs=3)
+    without = run(tmp_path, file, "Harmless", num_envs=3, is_probed=False)
+    assert without_lane(with_probe.rows) == without_lane(without.rows)
+
+
+def test_every_instance_of_an_episode_is_closed(tmp_path):
+    log = tmp_path / "log.txt"
+    (tmp_path / "counted.py").write_text(
+        "class Counted:\n"
+        f"    log = {str(log)!r}\n"
+        "    def __init__(self):\n        self.write('new')\n"
+        "    def write(self, word):\n        with open(self.log, 'a') as log:\n            log.write(word + ' ')\n"
+        "    def predict(self, obs):\n        return 0\n"
+        "    def close(self):\n        self.write('close')\n"
+    )
+    source = f"{tmp_path / 'counted.py'}:Counted"
+    play(tmp_path, source, "CartPole-v1", episodes=5, num_envs=2, instances="episode", is_probed=False)
+    words = log.read_text().split()
+    assert words.count("new") == words.count("close") == 5
+
+
+def test_the_record_of_a_probe_says_what_each_test_found(tmp_path, file):
+    record = json.loads(json.dumps(run(tmp_path, file, "Recurrent", num_envs=2).record["probe"]))
+    assert record["verdict"] == "episode_clean"
+    assert record["recommended"] == "lane"
+    assert {test["name"]: test["outcome"] for test in record["tests"]}["reset"] == "pass"

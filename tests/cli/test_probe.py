@@ -1,0 +1,109 @@
+"""`rlmesh probe`: a verdict for each test, one for all, and what to do next."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from rlmesh_cli.app import app
+
+ROOT = Path(__file__).resolve().parents[2]
+ZOO = str(ROOT / "tests" / "zoo" / "cartpole.py")
+
+
+def rlmesh(*words: str, columns: int = 140) -> Any:
+    return CliRunner(env={"COLUMNS": str(columns)}).invoke(app, list(words))
+
+
+VERDICTS = [
+    ("Clean", "stateless", 0),
+    ("Noisy", "stochastic", 0),
+    ("Recurrent", "episode_clean", 0),
+    ("Leaking", "leaks", 1),
+    ("OnTheClass", "leaks", 1),
+    ("Coupled", "couples", 1),
+    ("Wrong", "broken", 1),
+    ("Normalising", "leaks", 1),
+]
+
+
+@pytest.mark.parametrize(("policy", "verdict", "code"), VERDICTS, ids=[name for name, *_ in VERDICTS])
+def test_verdict_and_exit_code(policy, verdict, code):
+    """K23, K24: a normaliser that learns is stateful, rows that depend on their neighbours are coupled."""
+    result = rlmesh("probe", f"{ZOO}:{policy}", "--env", "CartPole-v1", "--json")
+    assert result.exit_code == code, result.output
+    told = json.loads(result.stdout)
+    assert told["verdict"] == verdict
+    assert told["schema"] == "rlmesh.probe.v1"
+    assert {"name", "outcome", "sentence", "numbers"} <= set(told["tests"][0])
+    assert told["recommended"]
+
+
+@pytest.mark.parametrize("columns", [80, 140])
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        ("Clean", ["verdict stateless", "next: run it as it is"]),
+        ("Recurrent", ["verdict episode-clean", "each lane gets an instance of its own"]),
+        ("Coupled", ["verdict couples", "--num-envs 1", "answered otherwise in the company of rows"]),
+    ],
+)
+def test_screen_says_what_to_do_next(policy, words, columns):
+    result = rlmesh("probe", f"{ZOO}:{policy}", "--env", "CartPole-v1", columns=columns)
+    flat = " ".join(result.output.split())
+    for word in words:
+        assert word in flat
+    table = result.output.split("verdict")[0]
+    assert max(map(len, table.splitlines())) <= columns
+
+
+def test_policy_that_was_left_in_training_mode_is_noted_and_put_back():
+    """K22."""
+    told = json.loads(rlmesh("probe", f"{ZOO}:InTraining", "--env", "CartPole-v1", "--json").stdout)
+    mode = next(test for test in told["tests"] if test["name"] == "mode")
+    assert mode["outcome"] == "noted"
+    assert told["verdict"] == "stateless"
+
+
+def test_chunk_corner_is_probed_where_a_run_would_use_it():
+    words = ("probe", f"{ZOO}:CountingChunks", "--env", "CartPole-v1", "--json")
+    assert json.loads(rlmesh(*words).stdout)["verdict"] == "stateless"
+    told = json.loads(rlmesh(*words, "--horizon", "4").stdout)
+    assert (told["corner"], told["verdict"]) == ("predict_chunk", "leaks")
+
+
+def test_route_that_converts_is_probed_through_its_adapter():
+    result = rlmesh("probe", "--route", str(ROOT / "examples" / "cartpole_tagged.yaml"), "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["verdict"] == "stateless"
+
+
+def test_policy_that_cannot_be_built_is_one_message():
+    result = rlmesh("probe", f"{ZOO}:Unbuildable", "--env", "CartPole-v1")
+    assert result.exit_code == 2
+    assert "no weights here" in result.output
+    assert "Traceback" not in result.output
+
+
+def test_policy_that_prints_leaves_the_document_alone():
+    assert (
+        json.loads(rlmesh("probe", f"{ZOO}:Loud", "--env", "CartPole-v1", "--json").stdout)["verdict"]
+        == "stateless"
+    )
+
+
+@pytest.mark.parametrize("budget", ["0", "-1", "nan"])
+def test_budget_must_be_seconds(budget):
+    result = rlmesh("probe", f"{ZOO}:Clean", "--env", "CartPole-v1", "--budget", budget)
+    assert result.exit_code == 2
+    assert "--budget" in result.output
+
+
+def test_what_was_not_checked_within_the_budget_is_listed():
+    result = rlmesh("probe", f"{ZOO}:Slow", "--env", "CartPole-v1", "--budget", "0.3", "--json")
+    outcomes = {test["name"]: test["outcome"] for test in json.loads(result.stdout)["tests"]}
+    assert "not checked" in outcomes.values()
