@@ -40,6 +40,7 @@ def contract_of(
         num_lanes=lanes.num_envs,
         horizon=route.horizon,
         sharing=route.instances,
+        batch_rows=route.batch_rows,
     )
     has_documents = route.env_tags or route.model_spec or route.ensemble or env.metadata
     # The built-in policies act in the environment's own spaces.

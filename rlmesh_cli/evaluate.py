@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,13 +13,13 @@ import msgspec
 
 from rlmesh_adapters.advisories import AdvisoryBook
 from rlmesh_adapters.baselines import BASELINES
-from rlmesh_adapters.contract import RouteContract
+from rlmesh_adapters.contract import RouteContract, RoutePlan
 from rlmesh_adapters.engine import AdapterEngine
 from rlmesh_envs.make import Lanes, make_lanes
 from rlmesh_envs.request import EnvInfo
 
 from .contracting import contract_of, env_request, guard_of
-from .episodes import EpisodeResult, plan_episodes
+from .episodes import Episode, EpisodeResult, plan_episodes
 from .evaluation import Evaluation, RunInterruptedError, summary_record
 from .gates import Gate, info_metrics, judge, parse_gate
 from .judging import note_results
@@ -32,6 +32,7 @@ from .schema import Route
 from .stats import summarise
 from .store import RunStore
 from .tallies import Tally
+from .verifying import chosen_episodes, verify
 
 _ROUTE = "eval"
 
@@ -68,6 +69,7 @@ def evaluate(
     stopper: Stopper,
     source: dict[str, Any],
     trusts_entrypoints: bool = False,
+    verified: int | None = None,
     is_probed: bool = True,
     is_forced: bool = False,
 ) -> Evaluation:
@@ -75,6 +77,7 @@ def evaluate(
 
     out: folder that holds runs. source: `argv`, `route_file` and its hash, for the record.
     trusts_entrypoints: whether functions that documents only name are imported and run.
+    verified: how many episodes are played again on one lane, and compared.
     is_probed: whether a policy that lanes are to share is tested first; is_forced: and run whatever is found.
 
     Raises HarnessError for whatever shows before the first policy call went well, when no folder is made yet,
@@ -120,7 +123,10 @@ def evaluate(
             gates=gates,
             out=out,
         )
-        return run.play(watcher, stopper)
+        evaluation = run.play(watcher, stopper)
+        if verified is not None and evaluation.status == "finished":
+            run.verify(evaluation, verified)
+        return evaluation
 
 
 @contextlib.contextmanager
@@ -193,23 +199,58 @@ class _Run:
             if self._opened is not None:
                 self._opened.close()
 
+    def verify(self, evaluation: Evaluation, count: int) -> None:
+        """Play some episodes again on one lane with a fresh policy, and note what came of it."""
+        route = msgspec.structs.replace(self._route, num_envs=1)
+        episodes = chosen_episodes(plan_episodes(route.episode_seeds), count)
+        lanes, _ = make_lanes(env_request(route))
+        engine = AdapterEngine(advisories=AdvisoryBook())
+        with contextlib.closing(lanes), contextlib.closing(engine):
+            # One lane plays one episode after another; what an instance keeps must not reach the next.
+            sharing = "episode" if self._plan.sharing == "episode" else "auto"
+            contract = msgspec.structs.replace(self._contract, num_lanes=1, sharing=sharing)
+            plan = engine.configure(_ROUTE, lambda: self._policy.build(contract.action), contract)
+            rollout = self._rollout_of(lanes, engine, contract, plan, episodes)
+            again = [row for rows in rollout.run() for row in rows]
+        evaluation.verification = verify(evaluation.rows, again)
+        self._store().write("summary.json", summary_record(evaluation))
+
+    def _rollout_of(
+        self,
+        lanes: Lanes,
+        engine: AdapterEngine,
+        contract: RouteContract,
+        plan: RoutePlan,
+        episodes: Sequence[Episode],
+        **watching: Any,
+    ) -> Rollout:
+        route = self._route
+        return Rollout(
+            lanes,
+            engine,
+            _ROUTE,
+            contract=contract,
+            plan=plan,
+            episodes=episodes,
+            reader=InfoReader(route.success_rule, self._metrics),
+            limits=Limits(steps=self._guard, seconds=route.env.max_episode_seconds),
+            clock=time.perf_counter,
+            is_seeded=self._env.is_seeded,
+            **watching,
+        )
+
     def _rollout(self, watcher: Watcher) -> Rollout:
         route = self._route
 
         def open_store() -> None:
             self._store()
 
-        return Rollout(
+        return self._rollout_of(
             self._lanes,
             self._engine,
-            _ROUTE,
-            contract=self._contract,
-            plan=self._plan,
-            episodes=plan_episodes(route.episode_seeds),
-            reader=InfoReader(route.success_rule, self._metrics),
-            limits=Limits(steps=self._guard, seconds=route.env.max_episode_seconds),
-            clock=time.perf_counter,
-            is_seeded=self._env.is_seeded,
+            self._contract,
+            self._plan,
+            plan_episodes(route.episode_seeds),
             on_answer=open_store,
             on_tick=lambda tally: watcher.tick(tally, len(self._rows)),
         )

@@ -14,6 +14,7 @@ from .episodes import EpisodeResult
 from .gates import GateVerdict
 from .stats import Summary
 from .tallies import Tally
+from .verifying import Verification
 
 
 class RunInterruptedError(Exception):
@@ -30,6 +31,7 @@ class Evaluation(msgspec.Struct, kw_only=True):
     folder: where it was written. status: `finished` or `interrupted`. in_flight: episodes broken off.
     seconds: wall-clock seconds of the loop. seeded: whether single episodes started from their own seed.
     instances: `shared`, `lane` if each lane had a policy object of its own, `episode` if each episode had.
+    verification: of some episodes on one lane, None if none was asked for.
     probe: what was found before the run; None if nothing was looked for.
     """
 
@@ -45,6 +47,7 @@ class Evaluation(msgspec.Struct, kw_only=True):
     seeded: bool
     instances: str = "shared"
     probe: dict[str, Any] | None = None
+    verification: Verification | None = None
 
     @property
     def cautions(self) -> list[Advisory]:
@@ -63,6 +66,7 @@ def summary_record(evaluation: Evaluation) -> dict[str, Any]:
         "seeded": evaluation.seeded,
         "instances": evaluation.instances,
         "probe": evaluation.probe,
+        "verification": msgspec.to_builtins(evaluation.verification),
         "success_rate": summary.success.rate,
         "mean_return": returns.mean if returns is not None else None,
         **msgspec.to_builtins(summary),

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rlmesh_adapters.errors import HarnessError
+from rlmesh_adapters.errors import HarnessError, RouteError
 
 from .evaluate import evaluate
 from .evaluation import Evaluation, RunInterruptedError, summary_record
@@ -30,6 +30,7 @@ class Request(RouteRequest, frozen=True, kw_only=True):
     as_json: bool = False
     quiet: bool = False
     trusts_entrypoints: bool = False
+    verify_lanes: int | None = None
     is_probed: bool = True
     is_forced: bool = False
 
@@ -41,6 +42,8 @@ def run(request: Request) -> Exit:
         gc.enable()
     evaluation: Evaluation | None = None
     try:
+        if request.verify_lanes is not None and request.verify_lanes < 1:
+            raise RouteError(f"{request.verify_lanes} episodes", where="--verify-lanes", mend="give 1 or more")
         # A policy file may change the folder; what the user typed is meant from here.
         out = request.out.absolute()
         with user_output_to_stderr(), StopOnSignal() as stopper:
@@ -54,6 +57,7 @@ def run(request: Request) -> Exit:
                 stopper=stopper,
                 source=source,
                 trusts_entrypoints=request.trusts_entrypoints,
+                verified=request.verify_lanes,
                 is_probed=request.is_probed,
                 is_forced=request.is_forced,
             )
@@ -84,7 +88,8 @@ def exit_code(evaluation: Evaluation, *, strict: bool) -> Exit:
     """
     if evaluation.status == "interrupted":
         return Exit.INTERRUPTED
-    if not all(verdict.passed for verdict in evaluation.verdicts) or (strict and evaluation.cautions):
+    differs = evaluation.verification is not None and evaluation.verification.verdict == "differs"
+    if not all(verdict.passed for verdict in evaluation.verdicts) or differs or (strict and evaluation.cautions):
         return Exit.MISSED
     is_allowed = any(
         verdict.metric == "errors" and verdict.op in ("<=", "<", "==") for verdict in evaluation.verdicts

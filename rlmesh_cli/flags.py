@@ -40,6 +40,7 @@ class RouteRequest(msgspec.Struct, frozen=True, kw_only=True):
     start_method: str | None = None
     autoreset: str | None = None
     instances: str | None = None
+    batch_rows: int | None = None
     success: str | None = None
     metrics: tuple[str, ...] = ()
     gates: tuple[str, ...] = ()
@@ -58,6 +59,7 @@ _SIMPLE: dict[str, KeyPath] = {
     "start_method": ("env", "start_method"),
     "autoreset": ("env", "autoreset"),
     "instances": ("instances",),
+    "batch_rows": ("batch_rows",),
 }
 
 

@@ -66,6 +66,7 @@ class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     env_tags, model_spec: v1 documents; without them those of the environment and of the policy are taken.
     horizon: actions executed a policy call. ensemble: average overlapping chunks instead.
     instances: `shared`, `lane` (one policy object a lane), `episode` (a new one an episode) or `auto`.
+    batch_rows: rows that every batched policy call is padded to.
     seed: episode i resets with seed + i; seeds: or one seed an episode, as listed.
     metrics: info keys of numbers to keep by episode. gates: bars such as `success_rate >= 0.9`.
     """
@@ -78,6 +79,7 @@ class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     horizon: Count = 1
     ensemble: EnsembleRoute | None = None
     num_envs: Count = 1
+    batch_rows: Count | None = None
     episodes: Count = 50
     seed: NonNegative = 0
     seeds: tuple[NonNegative, ...] | None = None

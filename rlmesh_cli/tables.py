@@ -14,6 +14,7 @@ from .episodes import EpisodeResult
 from .evaluation import Evaluation
 from .screens import advisory_table, empty_table, make_console, plain_text, print_titled
 from .stats import Spread, Summary
+from .verifying import Verification
 
 _FIRST, _WORST = 8, 4
 _AN = {"lane": "a lane", "episode": "an episode"}
@@ -216,6 +217,8 @@ def _last_lines(evaluation: Evaluation, *, strict: bool) -> list[str]:
     cautions = len(evaluation.cautions)
     if strict and cautions:
         lines.append(f"missed --strict: {cautions} caution{'s' if cautions > 1 else ''}")
+    if evaluation.verification is not None:
+        lines.append(verification_text(evaluation.verification))
     if evaluation.status == "interrupted":
         lines.append(
             f"interrupted: {evaluation.summary.episodes} of {evaluation.summary.planned} episodes are saved"
@@ -224,6 +227,19 @@ def _last_lines(evaluation: Evaluation, *, strict: bool) -> list[str]:
         lines.append(f"{evaluation.summary.errors} of {evaluation.summary.episodes} episodes errored")
     lines.append(f"run {_short(evaluation.folder)}")
     return lines
+
+
+def verification_text(verification: Verification) -> str:
+    """Return what playing some episodes again on one lane came to."""
+    text = f"lanes: {verification.episodes} episodes played again on one lane: {verification.verdict}"
+    first = verification.first
+    if first is None:
+        return text
+    (length, again), (paid, paid_again) = first["length"], first["return"]
+    return (
+        f"{text}; first episode {first['index']} (seed {first['seed']}): length {length} and {again}, "
+        f"return {number(paid)} and {number(paid_again)}"
+    )
 
 
 def _short(folder: Path) -> str:

@@ -185,7 +185,10 @@ class ActionSeam:
             for row in np.flatnonzero(~finite_rows)
         }
         clipped = outside if outside.any() else None
-        return CheckedActions(np.clip(actions, bounds.low, bounds.high), clipped, failures)
+        # Only what is outside: of a negative zero `clip` makes a positive one, whatever row is to blame.
+        inside = (actions >= bounds.low) & (actions <= bounds.high)
+        kept = np.where(inside, actions, np.clip(actions, bounds.low, bounds.high))
+        return CheckedActions(kept, clipped, failures)
 
     def _out_of_range(
         self, actions: npt.NDArray[Any], outside: npt.NDArray[np.bool_], bounds: Bounds

@@ -39,6 +39,7 @@ class RouteContract(msgspec.Struct, frozen=True, kw_only=True):
     horizon: actions executed a call, at least 1.
     sharing: `shared` (one policy instance for all lanes), `lane` (one a running episode, handed on to the next),
         `episode` (a new one for every episode) or `auto`.
+    batch_rows: rows that every batched call is padded to, None leaves them as they are.
     is_cleared: whether the policy was shown to keep nothing that lanes could mix up.
     tags: what observation and action mean; None for a route without conversion. are_required: whether the route
         itself gives them, so that a policy without a model spec is a mistake.
@@ -54,6 +55,7 @@ class RouteContract(msgspec.Struct, frozen=True, kw_only=True):
     num_lanes: int = 1
     horizon: int = 1
     sharing: str = "auto"
+    batch_rows: int | None = None
     is_cleared: bool = False
     tags: EnvTags | None = None
     are_required: bool = False

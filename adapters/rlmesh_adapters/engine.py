@@ -20,6 +20,7 @@ from .contract import SHARINGS, RouteContract, RoutePlan
 from .corners import Corner, choose_corner, corner_names
 from .errors import EnvironmentBuildError, HarnessError, LoadError
 from .instances import Instances
+from .padding import with_rows
 from .predictions import Prediction
 from .roster import check_episode_ids
 from .routes import ConfiguredRoute
@@ -91,11 +92,11 @@ class AdapterEngine:
         self, build_policy: Callable[[], Any], contract: RouteContract, seam: ActionSeam
     ) -> ConfiguredRoute:
         def caller_of(policy: Any) -> PolicyCaller:
-            known = corner if policy is first else choose_corner(policy, contract.horizon)
+            known = corner if policy is first else _corner_of(policy, contract)
             return PolicyCaller(known, seam, horizon=contract.horizon, clock=self._clock)
 
         first = build_policy()
-        corner = choose_corner(first, contract.horizon)
+        corner = _corner_of(first, contract)
         conversion = _conversion(first, corner, contract, self.advisories)
         adapter = None if conversion is None else conversion.adapter
         if adapter is not None:
@@ -199,6 +200,11 @@ def _conversion(
     from .converting import convert_route  # noqa: PLC0415 - a route without conversion starts sooner
 
     return convert_route(policy, corner, contract, advisories)
+
+
+def _corner_of(policy: Any, contract: RouteContract) -> Corner:
+    corner = choose_corner(policy, contract.horizon)
+    return corner if contract.batch_rows is None else with_rows(corner, contract.batch_rows, contract.num_lanes)
 
 
 def _has_spec(policy: object) -> bool:

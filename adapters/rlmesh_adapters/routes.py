@@ -139,14 +139,15 @@ class ConfiguredRoute:
             return
         with self._lock:
             known = list(range(len(episodes)))
+            chosen, company = rows, episodes
             while known:
                 try:
-                    chosen = [episodes[row] for row in known]
-                    self.adapter.observations.observe(take_rows(rows, known), ids_of(chosen))
+                    self.adapter.observations.observe(chosen, ids_of(company))
                     return
                 except ApplyError as error:
                     # What cannot be assembled fails when it is asked for; the others' windows move on.
                     known = [row for place, row in enumerate(known) if place not in error.rows]
+                    chosen, company = take_rows(rows, known), [episodes[row] for row in known]
 
     def end_episodes(self, episodes: Sequence[EpisodeContext]) -> None:
         """Forget what is kept for ended episodes, and tell the policy."""

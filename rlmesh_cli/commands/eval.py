@@ -102,6 +102,16 @@ def eval_command(
         list[str] | None,
         typer.Option("--gate", help="Bar to meet, such as 'success_rate >= 0.9'; repeat.", rich_help_panel=_JUDGE),
     ] = None,
+    batch_rows: Annotated[
+        int | None,
+        typer.Option("--batch-rows", help="Pad every batched policy call to so many rows.", rich_help_panel=_RUN),
+    ] = None,
+    verify_lanes: Annotated[
+        int | None,
+        typer.Option(
+            "--verify-lanes", help="Play so many episodes again on one lane, and compare.", rich_help_panel=_JUDGE
+        ),
+    ] = None,
     no_probe: Annotated[
         bool,
         typer.Option(
@@ -170,6 +180,8 @@ def eval_command(
                 show_all=show_all,
                 as_json=as_json,
                 quiet=quiet,
+                batch_rows=batch_rows,
+                verify_lanes=verify_lanes,
                 trusts_entrypoints=trust_entrypoints,
                 is_probed=not no_probe,
                 is_forced=force,

@@ -127,7 +127,7 @@ def test_a_custom_input_is_made_at_most_twice_however_many_rows_fail() -> None:
 
 
 def test_plain_numbers_of_a_custom_input_are_an_array_whatever_the_neighbours_give() -> None:
-    """A whole number beside a fraction made a list of the whole input."""
+    """A whole number beside a fraction made a list of the whole input; whole ones alone stay whole."""
 
     def whole_above_1(observation: Any) -> Any:
         return int(observation[0]) if observation[0] > 1 else float(observation[0])
@@ -135,4 +135,4 @@ def test_plain_numbers_of_a_custom_input_are_an_array_whatever_the_neighbours_gi
     together = assembled(floats([1], [2]), free(1), NUMBER_TAG, Custom(whole_above_1), rows=2)
     alone = [assembled(floats([value]), free(1), NUMBER_TAG, Custom(whole_above_1)) for value in (1, 2)]
     assert (together.tolist(), together.dtype) == ([1, 2], np.float64)
-    assert [(part.tolist(), part.dtype) for part in alone] == [([1], np.float64), ([2], np.float64)]
+    assert [(part.tolist(), part.dtype) for part in alone] == [([1], np.float64), ([2], np.int64)]

@@ -105,11 +105,15 @@ ROUTE_FLAGS = {
     "--start-method": ["--vectorization", "async", "--start-method", "spawn"],
     "--autoreset": ["--autoreset", "same_step"],
     "--instances": ["--instances", "lane"],
+    "--batch-rows": ["--batch-rows", "16"],
     "--success": ["--success", "won:any"],
     "--metric": ["--metric", "speed"],
     "--gate": ["--gate", "errors == 0"],
 }
-OUTPUT_FLAGS = {"--trust-entrypoints", "--no-probe", "--force", "--strict", "--out", "--all", "--json", "--quiet"}
+OUTPUT_FLAGS = {
+    *("--trust-entrypoints", "--no-probe", "--force", "--verify-lanes"),
+    *("--strict", "--out", "--all", "--json", "--quiet"),
+}
 
 
 def test_every_option_of_the_help_is_looked_at_here():

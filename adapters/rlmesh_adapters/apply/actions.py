@@ -50,12 +50,16 @@ class ActionStage:
         self.plan = plan
         self._width = sum(segment.width for segment in plan.segments)
         self._low, self._high = _ends(plan, view)
+        # Strictly between these a number is inside, and stays finite in the type of the space.
+        largest = float(np.finfo(plan.dtype).max) if plan.dtype.kind == "f" else np.inf
+        self._inner_low = np.maximum(self._low.astype(np.float64), -largest)
+        self._inner_high = np.minimum(self._high.astype(np.float64), largest)
         self._is_whole = plan.dtype.kind in "iub"
         self._stages: list[tuple[_SegmentStage, PieceStage | None, slice]] = []
         #: How far each component was driven; those that snap, select or send a constant are not in it.
         self.uses: list[Use] = []
-        # Those with a clip of their own count what it does.
-        self._used: list[tuple[Use, slice, bool]] = []
+        # Those with a clip of their own say what the numbers were before it.
+        self._used: list[tuple[Use, slice, _SegmentStage | None]] = []
         at = 0
         for segment in plan.segments:
             part = slice(at, at + segment.width)
@@ -67,7 +71,8 @@ class ActionStage:
             self._stages.append((stage, reference, part))
             if not (segment.is_binary or segment.select):
                 self.uses.append(stage.use)
-                self._used.append((stage.use, part, segment.clip is not None))
+                self._used.append((stage.use, part, stage if segment.clip is not None else None))
+        self._has_own_clips = any(own is not None for *_, own in self._used)
         #: Whether the current observation is needed.
         self.needs_observation = any(reference is not None for _, reference, _ in self._stages)
         fills = [np.full(segment.width, segment.fill or 0.0) for segment in plan.segments]
@@ -129,32 +134,49 @@ class ActionStage:
         if self._is_chosen:
             return actions.astype(dtype), clipped
         # One look tells that nothing is at an end, which is what is usual; NaN is never inside.
-        if b"\x00" in ((actions > self._low) & (actions < self._high)).tobytes():
-            actions, clipped = self._clipped(actions, clipped)
+        if b"\x00" not in ((actions > self._inner_low) & (actions < self._inner_high)).tobytes():
+            cast = actions if self._is_whole else actions.astype(dtype)
+        else:
+            cast, clipped = self._clipped(actions, clipped)
         if self._is_whole:
-            wrong = np.flatnonzero((np.rint(actions) != actions).any(axis=1)).tolist()
+            wrong = np.flatnonzero((np.rint(cast) != cast).any(axis=1)).tolist()
             if wrong:
                 raise ApplyError.each(wrong, lambda row: f"action {actions[row].tolist()} is not of whole numbers")
-            return actions.astype(dtype), clipped
-        with np.errstate(over="ignore"):
-            cast = actions.astype(dtype)
-        if dtype != np.float64 and b"\x00" in np.isfinite(cast).tobytes():
-            raise _not_finite(actions, cast)
+            cast = cast.astype(dtype)
+        if self._has_own_clips:
+            self._count_own_clips(cast)
         return cast, clipped
 
+    def _count_own_clips(self, sent: _Array) -> None:
+        """Count what components with a clip of their own lost by it, or by what came after."""
+        for use, part, own in self._used:
+            if own is None:
+                continue
+            now, before = sent[:, part], own.before.astype(sent.dtype)
+            low, high = (np.asarray(end).astype(sent.dtype) for end in own.segment.clip or ())
+            is_cut = now != before
+            is_end = (now == self._low[part]) | (now == self._high[part]) | (now == low) | (now == high)
+            use.clipped += int(is_cut.sum())
+            use.saturated += int((is_cut | is_end).sum())
+
     def _clipped(self, actions: _Array, clipped: _Array | None) -> tuple[_Array, _Array | None]:
-        if not np.isfinite(actions).all():
-            raise _not_finite(actions, actions)
-        outside = (actions < self._low) | (actions > self._high)
-        ends = outside | (actions == self._low) | (actions == self._high)
-        for use, part, is_counted in self._used:
-            use.clipped += int(outside[:, part].sum())
-            use.saturated += 0 if is_counted else int(ends[:, part].sum())
-        if not outside.any():
-            return actions, clipped
+        """Clip what is beyond an end, and count it; in the type of the space, to which its bounds are rounded."""
+        with np.errstate(over="ignore"):
+            cast = actions if self._is_whole else actions.astype(self.plan.dtype)
+        if b"\x00" in np.isfinite(cast).tobytes():
+            raise _not_finite(actions, cast)
+        outside = (cast < self._low) | (cast > self._high)
+        ends = outside | (cast == self._low) | (cast == self._high)
+        for use, part, own in self._used:
+            if own is None:
+                # Bytes are counted several times faster than bools are added.
+                use.clipped += outside[:, part].tobytes().count(1)
+                use.saturated += ends[:, part].tobytes().count(1)
+        if b"\x01" not in outside.tobytes():
+            return cast, clipped
         cut: _Array = np.asarray(outside.any(axis=1))
         # Only what is outside: of a negative zero `clip` makes a positive one.
-        inside = np.where(outside, np.clip(actions, self._low, self._high), actions)
+        inside = np.where(outside, np.clip(cast, self._low, self._high), cast)
         return inside, cut if clipped is None else clipped | cut
 
 
@@ -179,7 +201,7 @@ def _ends(plan: ActionPlan, view: SpaceView) -> tuple[_Array, _Array]:
         return np.full_like(low, -np.inf), np.full_like(high, np.inf)
     if plan.clip is not None:
         low, high = np.maximum(low, plan.clip[0]), np.minimum(high, plan.clip[1])
-    return low, high
+    return (low, high) if plan.dtype.kind != "f" else (low.astype(plan.dtype), high.astype(plan.dtype))
 
 
 def _origin(reference: PieceStage | None, observations: Any, rows: int, repeats: int) -> _Array | None:
@@ -196,6 +218,7 @@ class _SegmentStage:
     def __init__(self, segment: Segment) -> None:
         self.segment = segment
         self.use = Use(role=segment.role)
+        self.before: _Array = np.empty(0)
         self._scale, self._offset = factors(segment.affine)
         steps: list[tuple[str, float]] = []
         for scale, invert, threshold in (
@@ -236,10 +259,9 @@ class _SegmentStage:
             part = np.copysign(1.0, part)
         if segment.clip is None:
             return part, None
-        clipped, cut = _clip(part, *segment.clip)
-        self.use.clipped += int((clipped != part).sum())
-        self.use.saturated += int(((clipped == segment.clip[0]) | (clipped == segment.clip[1])).sum())
-        return clipped, cut
+        # To be counted when all clipping is done.
+        self.before = part
+        return _clip(part, *segment.clip)
 
     def _corrected(self, part: _Array) -> _Array:
         if self.segment.is_binary:

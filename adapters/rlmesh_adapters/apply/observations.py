@@ -149,15 +149,14 @@ class _Custom:
         name = f'custom input "{show_path(self._plan.placement)}" ({self._plan.reference})'
         for row in range(rows):
             try:
-                made.append(self._plan.transform(row_of(observations, row)))
+                value = self._plan.transform(row_of(observations, row))
+                made.append(np.asarray(value) if isinstance(value, (int, float)) else value)
             except Exception as error:  # a function of the user's may raise anything
                 wrong[row] = f"{name}: {describe_error(error)}"
         if wrong:
             raise ApplyError(wrong)
-        # Plain numbers are float64, so that a row's type does not depend on its neighbours.
-        made = [np.float64(value) if isinstance(value, (int, float)) else value for value in made]
         if all(isinstance(value, (np.ndarray, np.generic)) for value in made):
             arrays = [np.asarray(value) for value in made]
-            if len({(array.shape, array.dtype) for array in arrays}) == 1:
+            if len({array.shape for array in arrays}) == 1:
                 return np.stack(arrays)
         return made

@@ -113,8 +113,8 @@ def _check_finite(numbers: Floats) -> None:
         return
     is_usable = (np.abs(numbers) <= _LARGEST).all(axis=0)
     if not is_usable.all():
-        fault = f"is beyond {_LARGEST}" if np.isfinite(numbers).all() else "is not finite"
-        raise _UnusableError(fault, is_usable)
+        # One fault for both, so that what is said of a row does not depend on its neighbours.
+        raise _UnusableError("is not finite or too large", is_usable)
 
 
 def _canonical(quat: Floats) -> Floats:

@@ -20,8 +20,6 @@ from .errors import ApplyError
 from .rotations import RotationError, convert
 
 _Array = npt.NDArray[Any]
-# From here on not every whole number is a float64.
-_MOST_EXACT = 2.0**53
 
 
 class StateStage:
@@ -59,24 +57,38 @@ class StateStage:
         return state if self.plan.reshape is None else state.reshape(rows, *self.plan.reshape)
 
     def _concatenated(self, observations: Any, rows: int) -> _Array:
-        shape = (rows, self.plan.width)
-        state: _Array = np.empty(shape) if self._is_full else np.zeros(shape)
+        parts = []
+        at = 0
         for stage, part in self._pieces:
-            state[:, part] = stage.apply(observations, rows)
-        return state
+            if part.start > at:
+                parts.append(np.zeros((rows, part.start - at), np.int8))
+            parts.append(stage.apply(observations, rows))
+            at = part.stop
+        if at < self.plan.width:
+            parts.append(np.zeros((rows, self.plan.width - at), np.int8))
+        # Of whole numbers whole numbers come, however large.
+        return np.concatenate(parts, axis=1) if parts else np.zeros((rows, 0))
 
     def _cast(self, state: _Array) -> _Array:
         """Return numbers in the plan's dtype; those that it does not hold fail their rows."""
-        name = f'state "{show_path(self.plan.placement)}"'
         with np.errstate(over="ignore", invalid="ignore"):
             cast = state.astype(self._dtype)
             if self._dtype.kind == "f":
+                # The usual case, at a glance.
+                if b"\x00" not in np.isfinite(cast).tobytes():
+                    return cast
                 is_lost = ~np.isfinite(cast) & np.isfinite(state)
             else:
-                # A cast that is not exact lost a fraction, a sign, or all.
-                is_lost = cast.astype(np.float64) != state
-                is_lost |= np.abs(state) >= _MOST_EXACT
+                # A cast that does not lead back lost a fraction, a sign, or all.
+                is_lost = cast.astype(state.dtype) != state
+                if self._dtype.kind in "iu":
+                    info = np.iinfo(self._dtype)
+                    is_lost |= (state < info.min) | ((cast < 0) != (state < 0))
+                    if state.dtype.kind == "f":
+                        # The largest 64-bit numbers have no float; the one above them would wrap around.
+                        is_lost |= state >= float(info.max) + 1
         wrong = np.flatnonzero(is_lost.any(axis=1)).tolist()
+        name = f'state "{show_path(self.plan.placement)}"'
         if wrong:
             raise ApplyError.each(
                 wrong, lambda row: f"{name}: {state[row].tolist()} does not fit into {self._dtype}"
@@ -92,7 +104,7 @@ class _Gather:
         self._picked = None if picked == list(range(width)) else np.array(picked, np.intp)
         is_scaled = bool((scale != 1).any() or offset.any())
         self._scale: _Array | None = scale if is_scaled else None
-        self._offset = offset
+        self._offset, self._has_zero = offset, not scale.all()
 
     @classmethod
     def of(cls, plan: StatePlan) -> _Gather | None:
@@ -116,15 +128,13 @@ class _Gather:
         """Return (M, D) numbers, in memory of their own."""
         flat = flat_source(observations, self._path, self._width, rows)
         state: _Array = flat.copy() if self._picked is None else flat.take(self._picked, 1)
-        return state if self._scale is None else scaled(state, self._scale, self._offset)
+        return state if self._scale is None else scaled(state, self._scale, self._offset, self._has_zero)
 
 
-def scaled(numbers: _Array, scale: _Array, offset: _Array) -> _Array:
+def scaled(numbers: _Array, scale: _Array, offset: _Array, has_zero: bool) -> _Array:
     """Return `numbers * scale + offset`; where the scale is 0, a dimension without spread, only the offset."""
     result: _Array = numbers * scale + offset
-    if not scale.all():
-        result[...] = np.where(scale == 0, offset, result)
-    return result
+    return np.where(scale == 0, offset, result) if has_zero else result
 
 
 def flat_source(observations: Any, path: NodePath, width: int, rows: int) -> _Array:
@@ -156,6 +166,7 @@ class PieceStage:
         self._kept = slice(piece.index, piece.index + 1) if piece.index is not None else slice(piece.dim)
         self._cuts = piece.index is not None or piece.dim is not None
         self._scale, self._offset = factors(piece.affine)
+        self._has_zero = self._scale is not None and not np.all(self._scale)
 
     def apply(self, observations: Any, rows: int) -> _Array:
         """Return (M, D) numbers; a view of the batch where nothing has to be done."""
@@ -169,7 +180,7 @@ class PieceStage:
             flat = each_row(piece.decode, flat, f'rotation "{show_path(self._path)}"', WIDTHS[piece.dst_encoding])
         if self._cuts:
             flat = flat[:, self._kept]
-        return flat if self._scale is None else scaled(flat, self._scale, self._offset)
+        return flat if self._scale is None else scaled(flat, self._scale, self._offset, self._has_zero)
 
     def _converted(self, flat: _Array) -> _Array:
         piece = self.piece

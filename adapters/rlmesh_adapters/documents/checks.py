@@ -16,6 +16,8 @@ from .schema import Check, DocumentError, kind_name, short
 MOST = 2**24
 _MOST_STACK = 64
 _MOST_DIMS = 4096
+# Ends and statistics beyond it are as good as none.
+_LARGEST = 1e30
 
 
 def text(value: Any) -> str:
@@ -24,6 +26,12 @@ def text(value: Any) -> str:
         raise DocumentError(f"must be text, got {kind_name(value)}")
     if not value.strip():
         raise DocumentError("is empty", mend="name it")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise DocumentError(
+            "holds half a letter, which nothing can be written with", mend="write whole text"
+        ) from None
     return value
 
 
@@ -78,7 +86,7 @@ def one_of(*choices: str) -> Check:
     """Check one of a few words."""
 
     def check(value: Any) -> str:
-        if value not in choices or not isinstance(value, str):
+        if not isinstance(value, str) or value not in choices:
             near = nearest(value, choices, limit=1) if isinstance(value, str) else []
             mend = f"did you mean `{near[0]}`?" if near else ""
             raise DocumentError(f"must be one of {', '.join(choices)}, got {_brief(value)}", mend=mend)
@@ -105,7 +113,7 @@ def pair(value: Any) -> tuple[float, float]:
     value = _python(value)
     if not isinstance(value, (list, tuple)) or len(value) != 2:
         raise DocumentError(f"range must be a pair of numbers [min, max], got {_brief(value)}")
-    low, high = number(value[0]), number(value[1])
+    low, high = _usable(number(value[0])), _usable(number(value[1]))
     if low > high:
         raise DocumentError(f"range [min, max] must have min <= max, got [{low:g}, {high:g}]")
     return low, high
@@ -134,11 +142,12 @@ def numbers(value: Any) -> tuple[float, ...]:
         raise DocumentError(f"must be a list of numbers, got {_brief(value)}")
     if len(value) > _MOST_DIMS:
         raise DocumentError(f"has {len(value):,} numbers, at most {_MOST_DIMS:,} are read")
-    return tuple(number(part) for part in value)
+    return tuple(_usable(number(part)) for part in value)
 
 
 def shape(value: Any) -> tuple[int, ...]:
     """Check a shape; one axis may be -1."""
+    value = _python(value)
     if not isinstance(value, (list, tuple)):
         raise DocumentError(f"must be a list of axes, got {_brief(value)}")
     for axis in value:
@@ -149,11 +158,19 @@ def shape(value: Any) -> tuple[int, ...]:
     return tuple(value)
 
 
+def _usable(value: float) -> float:
+    if abs(value) >= _LARGEST:
+        raise DocumentError(f"{value:g} is as good as infinite", mend="leave the range out, or give real ends")
+    return value
+
+
 def _python(value: Any) -> Any:
     """Return numbers and arrays of numpy as those of Python; parts of a pair one by one."""
     if isinstance(value, (np.generic, np.ndarray)):
         return value.tolist()
-    return [_python(part) for part in value] if isinstance(value, (list, tuple)) else value
+    if not isinstance(value, (list, tuple)):
+        return value
+    return [part.tolist() if isinstance(part, (np.generic, np.ndarray)) else part for part in value]
 
 
 def _brief(value: Any) -> str:

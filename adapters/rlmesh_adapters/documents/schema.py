@@ -16,6 +16,7 @@ from rlmesh_adapters.errors import HarnessError, nearest
 Check = Callable[[Any], Any]
 
 _IGNORABLE = ("x-", "ext.")
+_LONGEST = 1_000
 
 
 class DocumentError(HarnessError):
@@ -25,12 +26,17 @@ class DocumentError(HarnessError):
     """
 
     def __init__(self, cause: str, *, path: tuple[str | int, ...] = (), mend: str = "") -> None:
-        super().__init__(cause, where=shown(path), mend=mend)
+        super().__init__(_clipped(cause), where=_clipped(shown(path)), mend=_clipped(mend))
         self.path = path
 
     def within(self, *outer: str | int) -> DocumentError:
         """Return the same error, seen from further outside."""
         return type(self)(self.cause, path=(*outer, *self.path), mend=self.mend)
+
+
+def _clipped(text: str) -> str:
+    """Return text that a screen can take; documents of strangers hold names of any length."""
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
 def shown(path: tuple[str | int, ...]) -> str:

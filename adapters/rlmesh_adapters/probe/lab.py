@@ -94,7 +94,9 @@ class Lab:
         renew: Callable[[], Callable[[], Any]] | None = None,
     ) -> None:
         self.build, self.batches, self.budget, self.renew = build, list(batches), budget, renew
-        self.contract = msgspec.structs.replace(contract, num_lanes=1, sharing="shared", ensemble=None)
+        self.contract = msgspec.structs.replace(
+            contract, num_lanes=1, sharing="shared", ensemble=None, batch_rows=None
+        )
         self.rows = len(leaves(batches[0])[0])
         self.sources = RandomSources()
         self.sides: list[Side] = []

@@ -17,6 +17,7 @@ from rlmesh_adapters.spaces import SpaceView
 
 from .errors import ResolveError
 from .features import Drive, Features, Note
+from .join import check_fill
 from .ranges import affine, is_usable, is_zero_width, map_range, show_ends, widths_fit
 from .states import plan_piece
 
@@ -51,7 +52,12 @@ def plan_action(output: Action, features: Features, view: SpaceView) -> tuple[Ac
             mend=f"use at most {_MOST_OUTPUTS:,}",
         )
     notes: list[Note] = []
-    segments = tuple(_segment(drive, placed, features, notes) for drive in features.drives)
+    segments, offset = [], 0
+    for drive in features.drives:
+        segments.append(_segment(drive, placed, features, notes))
+        if segments[-1].fill is not None and drive.actuator.role is not None and not drive.count:
+            check_fill(drive.actuator, view, offset)
+        offset += drive.actuator.dim
     used = {segment.role for segment in segments if segment.fill is None}
     for role, (_, part) in placed.items():
         if role not in used:
@@ -64,7 +70,7 @@ def plan_action(output: Action, features: Features, view: SpaceView) -> tuple[Ac
                 )
             )
     assert view.dtype is not None
-    plan = ActionPlan(segments=segments, in_dim=at, shape=view.shape, dtype=view.dtype, clip=features.clip)
+    plan = ActionPlan(segments=tuple(segments), in_dim=at, shape=view.shape, dtype=view.dtype, clip=features.clip)
     return plan, notes
 
 

@@ -254,16 +254,31 @@ def _drives(action: Action, view: SpaceView) -> tuple[Drive, ...]:
             where="env_tags.action.clip",
             mend="correct it, or drop it: actions are clipped into their space anyway",
         )
+    is_whole = view.dtype is not None and view.dtype.kind in "iu"
+    if action.clip is not None and is_whole and not all(end.is_integer() for end in action.clip):
+        raise ResolveError(
+            "InvalidTag",
+            f"clip {show_ends(action.clip)} of an action of whole numbers",
+            where="env_tags.action.clip",
+            mend="give whole numbers",
+        )
     return tuple(drives)
 
 
-def _check_fill(part: Actuator, view: SpaceView, offset: int) -> None:
-    """Refuse a constant that the environment does not take."""
+def check_fill(part: Actuator, view: SpaceView, offset: int) -> None:
+    """Refuse a constant that the environment does not take.
+
+    offset: of the component's first number in the action.
+    """
     assert view.low is not None
     assert view.high is not None
-    low = np.ravel(view.low)[offset : offset + part.dim]
-    high = np.ravel(view.high)[offset : offset + part.dim]
-    if (part.fill < low).any() or (part.fill > high).any():
+    assert view.dtype is not None
+    low = np.ravel(view.low)[offset : offset + part.dim].astype(np.float64)
+    high = np.ravel(view.high)[offset : offset + part.dim].astype(np.float64)
+    with np.errstate(over="ignore"):
+        sent = np.array([part.fill]).astype(view.dtype).astype(np.float64)
+    is_held = bool(np.isfinite(sent).all()) and (view.dtype.kind == "f" or part.fill == sent[0])
+    if not is_held or (sent < low).any() or (sent > high).any():
         name = f'action role "{part.role}"' if part.role else "an action component without a role"
         raise ResolveError(
             "InvalidTag",
@@ -282,9 +297,8 @@ _MODELS_OWN = ("select", "normalize", "reference", "keep_sign")
 def _drive(part: Actuator, view: SpaceView, offset: int) -> Drive:
     if view.kind in INTEGER_KINDS:
         return _discrete(part, view, offset)
-    if part.role is None or part.optional:
-        _check_fill(part, view, offset)
     if part.role is None:
+        check_fill(part, view, offset)
         return Drive(part, None)
     name = f'action role "{part.role}"'
     wrong = [field for field in _MODELS_OWN if is_given(getattr(part, field))]
@@ -349,7 +363,7 @@ def _misses(clip: tuple[float, float], view: SpaceView) -> bool:
     """Tell whether no number between two ends is in the space, in some dimension."""
     assert view.low is not None
     assert view.high is not None
-    return bool((view.low > clip[1]).any() or (view.high < clip[0]).any())
+    return bool((view.low.astype(np.float64) > clip[1]).any() or (view.high.astype(np.float64) < clip[0]).any())
 
 
 def _check_law(name: str, role: str, width: int, path: NodePath | None) -> None:

@@ -19,6 +19,7 @@ from .features import Features, Note, StateFeature
 from .ranges import affine, is_usable, is_zero_width, map_range, show_ends, widths_fit
 
 _MOST_AXES = 16
+_MOST_VALUES = 2**24
 
 
 def plan_state(leaf: Concat, placement: NodePath, features: Features) -> tuple[StatePlan, list[Note]]:
@@ -46,6 +47,13 @@ def plan_state(leaf: Concat, placement: NodePath, features: Features) -> tuple[S
             mend="raise pad_to, or drop a component",
         )
     width = leaf.pad_to if leaf.pad_to is not None else width
+    if width * leaf.stack > _MOST_VALUES:
+        raise ResolveError(
+            "Unsupported",
+            f"{name} has {width:,} numbers, {leaf.stack} of them at a time",
+            where=where,
+            mend=f"ask for at most {_MOST_VALUES:,}",
+        )
     plan = StatePlan(
         placement=placement,
         pieces=tuple(pieces),
