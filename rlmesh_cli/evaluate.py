@@ -32,7 +32,7 @@ from .schema import Route
 from .stats import summarise
 from .store import RunStore
 from .tallies import Tally
-from .verifying import chosen_episodes, verify
+from .verifying import Reels, chosen_episodes, verify
 
 _ROUTE = "eval"
 
@@ -122,10 +122,11 @@ def evaluate(
             guard=guard,
             gates=gates,
             out=out,
+            verified=chosen_episodes(plan_episodes(route.episode_seeds), verified or 0),
         )
         evaluation = run.play(watcher, stopper)
         if verified is not None and evaluation.status == "finished":
-            run.verify(evaluation, verified)
+            run.verify(evaluation)
         return evaluation
 
 
@@ -143,7 +144,10 @@ def _settled_heap() -> Iterator[None]:
 
 
 class _Run:
-    """One evaluation in progress; see RunRecord for `contract` and `guard`."""
+    """One evaluation in progress; see RunRecord for `contract` and `guard`.
+
+    verified: episodes that are played again.
+    """
 
     def __init__(
         self,
@@ -158,7 +162,9 @@ class _Run:
         guard: int | None,
         gates: tuple[Gate, ...],
         out: Path,
+        verified: Sequence[Episode],
     ) -> None:
+        self._verified, self._reels = verified, Reels(verified, contract.action)
         self._route, self._record, self._policy = route, record, policy
         self._lanes, self._env, self._engine = lanes, env, engine
         self._contract, self._guard, self._gates, self._out = contract, guard, gates, out
@@ -199,10 +205,10 @@ class _Run:
             if self._opened is not None:
                 self._opened.close()
 
-    def verify(self, evaluation: Evaluation, count: int) -> None:
+    def verify(self, evaluation: Evaluation) -> None:
         """Play some episodes again on one lane with a fresh policy, and note what came of it."""
         route = msgspec.structs.replace(self._route, num_envs=1)
-        episodes = chosen_episodes(plan_episodes(route.episode_seeds), count)
+        reels = Reels(self._verified, self._contract.action)
         lanes, _ = make_lanes(env_request(route))
         engine = AdapterEngine(advisories=AdvisoryBook())
         with contextlib.closing(lanes), contextlib.closing(engine):
@@ -210,9 +216,9 @@ class _Run:
             sharing = "episode" if self._plan.sharing == "episode" else "auto"
             contract = msgspec.structs.replace(self._contract, num_lanes=1, sharing=sharing)
             plan = engine.configure(_ROUTE, lambda: self._policy.build(contract.action), contract)
-            rollout = self._rollout_of(lanes, engine, contract, plan, episodes)
+            rollout = self._rollout_of(lanes, engine, contract, plan, self._verified, on_trace=reels.keep)
             again = [row for rows in rollout.run() for row in rows]
-        evaluation.verification = verify(evaluation.rows, again)
+        evaluation.verification = verify(evaluation.rows, again, self._reels, reels)
         self._store().write("summary.json", summary_record(evaluation))
 
     def _rollout_of(
@@ -252,6 +258,7 @@ class _Run:
             self._plan,
             plan_episodes(route.episode_seeds),
             on_answer=open_store,
+            on_trace=self._reels.keep if self._verified else None,
             on_tick=lambda tally: watcher.tick(tally, len(self._rows)),
         )
 

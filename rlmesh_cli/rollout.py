@@ -28,7 +28,7 @@ from .outcomes import InfoReader
 from .plays import Ending, Play, finish
 from .seats import Seats
 from .tallies import Shares, Tally
-from .traces import TraceBook
+from .traces import Column, TraceBook
 
 
 class Lanes(Protocol):
@@ -68,6 +68,7 @@ class Rollout:
     episodes: the plan. reader: what is read from infos. limits: see Limits.
     clock: returns seconds. on_answer: called once, when the policy's first call went well.
     on_tick: called at most four times a second while episodes run.
+    on_trace: called with index, rewards and actions of each episode that ends (see TraceBook), to copy them.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class Rollout:
         is_seeded: bool = True,
         on_answer: Callable[[], None] = lambda: None,
         on_tick: Callable[[Tally], None] = lambda tally: None,
+        on_trace: Callable[[int, Sequence[Column]], None] | None = None,
     ) -> None:
         self.tally = Tally()
         self.should_stop = False
@@ -93,7 +95,7 @@ class Rollout:
         self._lanes, self._engine, self._route = lanes, engine, route
         self._reader, self._limits, self._clock = reader, limits, clock
         self._is_seeded = is_seeded
-        self._on_tick = on_tick
+        self._on_tick, self._on_trace = on_tick, on_trace
         self._trace = TraceBook(lanes.num_envs, contract.action)
         self._shares = Shares()
         self._queues = _queues(episodes, lanes.num_envs, is_seeded=is_seeded)
@@ -261,6 +263,8 @@ class Rollout:
             play = self._plays.pop(lane)
             self._asking.forget(lane)
             traced = self._trace.end(lane, drop_last=drop_last and ending.failure is not None)
+            if self._on_trace is not None:
+                self._on_trace(play.context.index, self._trace.columns)
             results.append(finish(play, traced, ending, self._reader, self._shares, now))
             contexts.append(play.context)
             freed.append(lane)

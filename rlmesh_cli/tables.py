@@ -235,10 +235,14 @@ def verification_text(verification: Verification) -> str:
     first = verification.first
     if first is None:
         return text
+    leaf = first["leaf"] + "".join(f"[{place}]" for place in first["dimension"] or ())
+    step = "" if first["step"] is None else f", step {first['step']}"
+    value, beside = (number(value) if isinstance(value, float) else value for value in first["values"])
     (length, again), (paid, paid_again) = first["length"], first["return"]
     return (
-        f"{text}; first episode {first['index']} (seed {first['seed']}): length {length} and {again}, "
-        f"return {number(paid)} and {number(paid_again)}"
+        f"{text}; first in episode {first['index']} (seed {first['seed']}){step}: "
+        f"{leaf} is {value}, alone {beside}; "
+        f"length {length} and {again}, return {number(paid)} and {number(paid_again)}"
     )
 
 

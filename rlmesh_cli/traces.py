@@ -57,6 +57,8 @@ class TraceBook:
         self._begun = [0] * num_lanes
         self._last_begun = 0
         self._earlier: dict[int, Sequence[Column]] = {}
+        #: Rewards, and each leaf of the actions, of the episode that ended last; good until the next call.
+        self.columns: Sequence[Column] = ()
 
     @property
     def room(self) -> int:
@@ -107,6 +109,7 @@ class TraceBook:
             total = float((self._totals_before if drop_last and stop < self._folded else self._totals)[lane])
         if begun < self._folded:
             columns = self._folded_columns(lane, stop, columns)
+        self.columns = columns
         return stop - begun, total, hashlib.sha256(b"".join(columns)).hexdigest()[:HEX_DIGITS]
 
     def _open_columns(self, lane: int, stop: int) -> tuple[Sequence[Column], float]:

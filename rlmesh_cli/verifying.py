@@ -1,24 +1,36 @@
-"""Verifying: some episodes played again on one lane, which must give the same rows."""
+"""Verifying: some episodes played again on one lane, which must give the same actions and rewards."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import isclose
+import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
-from .episodes import EpisodeResult, row_without_arrangement
+from rlmesh_adapters.spaces import SpaceView
 
-#: What differs by less of it is rounding: other kernels, other sums.
+from .episodes import Episode, EpisodeResult, row_without_arrangement
+from .stretches import ActionLeaf
+from .traces import Column
+
+#: What differs by less of it, absolutely or of its size, is rounding: other kernels, other sums.
 _TOLERANCE = 1e-5
+#: Fields of a row that sum up what the reels hold in full, or that rounding at a bound changes.
+_SUMMED = frozenset({"return", "trace_hash", "clipped_actions"})
+
+_Array = npt.NDArray[Any]
 
 
 class Verification(msgspec.Struct, frozen=True, kw_only=True):
     """What came of playing some episodes again on one lane.
 
-    verdict: `invariant` (action by action, reward by reward), `invariant to 1e-5` (lengths, ends and returns) or
-    `differs`. episodes: how many were played again. first: index of the first that differs, and how, or None.
+    verdict: `invariant`, `invariant to 1e-5` or `differs`. episodes: how many were played again.
+    first: of the first episode that differs `index`, `seed`, `step`, `leaf` (`reward`, `action`, `action.name`,
+    or a field of the row, whose step is None), `dimension` (of an array, else None), `values` in the run and on
+    one lane, and `length` and `return` of both. None if none differs.
     """
 
     verdict: str
@@ -26,41 +38,116 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     first: dict[str, Any] | None = None
 
 
-def verify(rows: Sequence[EpisodeResult], again: Sequence[EpisodeResult]) -> Verification:
-    """Compare rows of a run with the same episodes, played on one lane."""
+class Reels:
+    """Keeps the actions and rewards of some episodes, to lay them beside others.
+
+    action: space of one action.
+    """
+
+    def __init__(self, episodes: Sequence[Episode], action: SpaceView) -> None:
+        self._wanted = frozenset(episode.index for episode in episodes)
+        self._names = ["reward", *(name for name, _ in _named_leaves(action, "action"))]
+        parts = [ActionLeaf(view) for _, view in _named_leaves(action, "action")]
+        self._kinds = [(np.dtype(np.float64), ()), *((part.kept, part.shape) for part in parts)]
+        self._kept: dict[int, list[_Array]] = {}
+
+    def keep(self, index: int, columns: Sequence[Column]) -> None:
+        """Copy an episode's rewards and the leaves of its actions, as TraceBook has them."""
+        if index in self._wanted and columns:
+            self._kept[index] = [
+                np.frombuffer(bytes(column), dtype).reshape(-1, *shape)
+                for column, (dtype, shape) in zip(columns, self._kinds, strict=True)
+            ]
+
+    def of(self, index: int) -> dict[str, _Array]:
+        """Return each leaf (T, ...) of an episode; none for one whose reset failed."""
+        return dict(zip(self._names, self._kept.get(index, ()), strict=False))
+
+
+def verify(
+    rows: Sequence[EpisodeResult], again: Sequence[EpisodeResult], reels: Reels, reels_again: Reels
+) -> Verification:
+    """Compare rows of a run, and what was kept of them, with the same episodes played on one lane."""
     known = {row.index: row for row in rows}
     pairs = [(known[row.index], row) for row in sorted(again, key=lambda row: row.index) if row.index in known]
     verdict = "invariant"
     for one, other in pairs:
-        if _exact(one) == _exact(other):
-            continue
-        if not _is_close(one, other):
-            return Verification(verdict="differs", episodes=len(pairs), first=_told(one, other))
-        verdict = "invariant to 1e-5"
+        reel, reel_again = reels.of(one.index), reels_again.of(one.index)
+        first = _first_difference(reel, reel_again) or _other_field(one, other)
+        if first is not None:
+            first = {
+                "index": one.index,
+                "seed": one.seed,
+                **first,
+                "length": [one.length, other.length],
+                "return": [one.return_, other.return_],
+            }
+            return Verification(verdict="differs", episodes=len(pairs), first=first)
+        if any(leaf.tobytes() != reel_again[name].tobytes() for name, leaf in reel.items()):
+            verdict = "invariant to 1e-5"
     return Verification(verdict=verdict, episodes=len(pairs))
 
 
-def _exact(row: EpisodeResult) -> dict[str, Any]:
-    # What a row says but for where it was played; calls belong to the episode too.
-    return row_without_arrangement(msgspec.to_builtins(row))
-
-
-def _is_close(one: EpisodeResult, other: EpisodeResult) -> bool:
-    is_same = (one.length, one.end, one.success) == (other.length, other.end, other.success)
-    return is_same and isclose(one.return_, other.return_, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
-
-
-def _told(one: EpisodeResult, other: EpisodeResult) -> dict[str, Any]:
+def _first_difference(one: dict[str, _Array], other: dict[str, _Array]) -> dict[str, Any] | None:
+    """Return the earliest difference beyond rounding; in one step, that of an action comes before the reward's."""
+    found: list[tuple[int, bool, str, tuple[int, ...]]] = []
+    for name, leaf in one.items():
+        beside = other.get(name)
+        if beside is None:
+            continue
+        steps = min(len(leaf), len(beside))
+        places = np.argwhere(~_are_close(leaf[:steps], beside[:steps]))
+        if len(places):
+            step, *dimension = map(int, places[0])
+            found.append((step, name == "reward", name, tuple(dimension)))
+    if not found:
+        return None
+    at, _, name, inside = min(found)
     return {
-        "index": one.index,
-        "seed": one.seed,
-        "length": [one.length, other.length],
-        "return": [one.return_, other.return_],
-        "same_start": one.start_hash == other.start_hash,
+        "step": at,
+        "leaf": name,
+        "dimension": list(inside) or None,
+        "values": [leaf[name][(at, *inside)].item() for leaf in (one, other)],
     }
 
 
-def chosen_episodes(planned: Sequence[Any], count: int) -> list[Any]:
+def _are_close(one: _Array, other: _Array) -> _Array:
+    if one.dtype.kind != "f":
+        return np.asarray(one == other)
+    return np.isclose(one, other, rtol=_TOLERANCE, atol=_TOLERANCE, equal_nan=True)
+
+
+def _other_field(one: EpisodeResult, other: EpisodeResult) -> dict[str, Any] | None:
+    """Return the first field that differs although actions and rewards do not: an end, a success, a metric."""
+    fields, fields_again = (row_without_arrangement(msgspec.to_builtins(row)) for row in (one, other))
+    for name, value in fields.items():
+        beside = fields_again[name]
+        if (
+            name not in _SUMMED
+            and value != beside
+            and not (name == "metrics" and _are_metrics_close(value, beside))
+        ):
+            return {"step": None, "leaf": name, "dimension": None, "values": [value, beside]}
+    return None
+
+
+def _are_metrics_close(one: dict[str, float | None], other: dict[str, float | None]) -> bool:
+    def is_close(value: float | None, beside: float | None) -> bool:
+        if value is None or beside is None:
+            return value is beside
+        return math.isclose(value, beside, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+
+    return one.keys() == other.keys() and all(is_close(value, other[name]) for name, value in one.items())
+
+
+def _named_leaves(view: SpaceView, name: str) -> Iterator[tuple[str, SpaceView]]:
+    for child_name, child in view.children:
+        yield from _named_leaves(child, f"{name}.{child_name}")
+    if view.is_array:
+        yield name, view
+
+
+def chosen_episodes(planned: Sequence[Episode], count: int) -> list[Episode]:
     """Return some planned episodes, spread over the plan: the first and the last are among them."""
     count = min(count, len(planned))
     if count < 2:
