@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rlmesh_adapters.batches import Batch, BatchLayout, row_of
+from rlmesh_adapters.batches import Batch, BatchLayout, one_row, row_of
 from rlmesh_adapters.errors import EnvironmentBuildError
 from rlmesh_adapters.spaces import SpaceView, sample_value
 from rlmesh_envs.make import Lanes
@@ -78,19 +78,11 @@ def _play(lanes: Lanes, action: SpaceView, wanted: int, rng: np.random.Generator
             if step % _STRIDE == 0:
                 seen.append(_copied(row_of(observations, 0)))
             step += 1
-            actions = _one(sample_value(action, rng))
-            steps = lanes.step_lanes(actions, (0,))
+            steps = lanes.step_lanes(one_row(sample_value(action, rng)), (0,))
             if steps.failures:
                 break
             observations, is_over = steps.observations, bool(steps.ended)
     return seen
-
-
-def _one(value: Any) -> Batch:
-    """Return one action as a batch of one."""
-    if isinstance(value, dict):
-        return {name: _one(part) for name, part in value.items()}
-    return tuple(_one(part) for part in value) if isinstance(value, tuple) else np.asarray(value)[None]
 
 
 def _copied(value: Any) -> Any:

@@ -7,6 +7,8 @@ import math
 import sys
 from typing import Any
 
+import msgspec
+
 from rlmesh_adapters.errors import HarnessError, RouteError
 from rlmesh_adapters.probe.battery import verdict_record
 
@@ -24,6 +26,7 @@ class ProbeRequest(RouteRequest, frozen=True, kw_only=True):
 
     trusts_entrypoints: bool = False
     budget: float = 60.0
+    is_env_checked: bool = False
     as_json: bool = False
 
 
@@ -38,7 +41,11 @@ def run(request: ProbeRequest) -> Exit:
         with user_output_to_stderr():
             route, _ = read_route(request.route, read_flags(request))
             probed = probe(
-                route, request.route, budget=request.budget, trusts_entrypoints=request.trusts_entrypoints
+                route,
+                request.route,
+                budget=request.budget,
+                trusts_entrypoints=request.trusts_entrypoints,
+                is_env_checked=request.is_env_checked,
             )
         _show(probed, as_json=request.as_json)
     except HarnessError as error:
@@ -50,7 +57,7 @@ def run(request: ProbeRequest) -> Exit:
         raise
     except (Exception, SystemExit):  # user code that leaves must not end us without a result
         return say_bug()
-    return Exit.DONE if probed.verdict.is_safe else Exit.MISSED
+    return Exit.DONE if probed.is_safe else Exit.MISSED
 
 
 def probe_record(probed: Probed) -> dict[str, Any]:
@@ -60,6 +67,7 @@ def probe_record(probed: Probed) -> dict[str, Any]:
         "env": probed.env.id,
         "policy": probed.policy,
         **verdict_record(probed.verdict),
+        "env_tests": None if probed.audit is None else msgspec.to_builtins(probed.audit),
     }
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rlmesh_adapters.probe.verdicts import ProbeVerdict
+from rlmesh_adapters.probe.verdicts import TestResult
 
 from .probing import Probed
 from .screens import empty_table, make_console, plain_text, print_titled
@@ -27,7 +29,7 @@ def show_probe(probed: Probed, console: Console | None = None) -> None:
     """Print a probe to standard output."""
     console = console or make_console()
     verdict = probed.verdict
-    print_titled(console, f"probe of {probed.policy} on {probed.env.id}", _tests_table(verdict))
+    print_titled(console, f"probe of {probed.policy} on {probed.env.id}", _tests_table(verdict.tests))
     name = verdict.verdict.replace("_", "-")
     style = "bold green" if verdict.is_safe else "bold red"
     console.print(Text.assemble(("verdict ", "bold"), (name, style)), soft_wrap=True)
@@ -39,11 +41,14 @@ def show_probe(probed: Probed, console: Console | None = None) -> None:
         ),
         soft_wrap=True,
     )
+    if probed.audit is not None:
+        console.print()
+        print_titled(console, f"environment {probed.env.id}", _tests_table(probed.audit))
 
 
-def _tests_table(verdict: ProbeVerdict) -> Table:
+def _tests_table(tests: Sequence[TestResult]) -> Table:
     table = empty_table([("test", "left"), ("outcome", "left"), ("what it found", "text")])
-    for test in verdict.tests:
+    for test in tests:
         table.add_row(
             plain_text(test.name), Text(test.outcome, style=_STYLES[test.outcome]), plain_text(test.sentence)
         )

@@ -12,10 +12,11 @@ import msgspec
 from rlmesh_adapters.contract import RouteContract
 from rlmesh_adapters.errors import EnvironmentBuildError
 from rlmesh_adapters.probe.battery import run_battery
-from rlmesh_adapters.probe.verdicts import ProbeVerdict
+from rlmesh_adapters.probe.verdicts import ProbeVerdict, TestResult
 from rlmesh_envs.make import Lanes, make_lanes
 from rlmesh_envs.request import EnvInfo
 
+from .auditing import audit
 from .contracting import contract_of, env_request
 from .loading import PolicySource, load_policy
 from .observing import observe
@@ -28,17 +29,33 @@ SHORT_SECONDS = 10.0
 
 
 class Probed(msgspec.Struct, frozen=True, kw_only=True):
-    """A policy that was probed for a route."""
+    """A policy that was probed for a route.
+
+    audit: what was found about the environment, None if it was not asked for.
+    """
 
     env: EnvInfo
     policy: str
     verdict: ProbeVerdict
+    audit: tuple[TestResult, ...] | None = None
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether neither policy nor environment was found to make numbers meaningless."""
+        return self.verdict.is_safe and all(test.outcome != "fail" for test in self.audit or ())
 
 
-def probe(route: Route, route_file: Path | None, *, budget: float, trusts_entrypoints: bool = False) -> Probed:
+def probe(
+    route: Route,
+    route_file: Path | None,
+    *,
+    budget: float,
+    trusts_entrypoints: bool = False,
+    is_env_checked: bool = False,
+) -> Probed:
     """Run the full battery on a route's policy.
 
-    budget: seconds that it may take.
+    budget: seconds that it may take. is_env_checked: whether the environment is audited too, in as many seconds.
 
     Raises HarnessError where policy or environment cannot be built, or the route cannot be resolved.
     """
@@ -56,7 +73,13 @@ def probe(route: Route, route_file: Path | None, *, budget: float, trusts_entryp
         )
         own = lanes if env.autoreset == "disabled" and env.is_seeded else None
         verdict = _run(policy, contract, own, is_short=False, most_seconds=budget)
-        return Probed(env=env, policy=policy.label, verdict=verdict)
+        checked = None
+        if is_env_checked:
+            request = env_request(_one_lane(route))
+            checked = audit(
+                lambda: make_lanes(request), contract.action, clock=time.perf_counter, most_seconds=budget
+            )
+        return Probed(env=env, policy=policy.label, verdict=verdict, audit=checked)
 
 
 def probe_shortly(policy: PolicySource, contract: RouteContract, route: Route) -> ProbeVerdict:

@@ -142,6 +142,13 @@ def row_of(batch: Batch, row: int) -> Any:
     return map_leaves(lambda leaf: leaf[row], batch)
 
 
+def one_row(value: Any) -> Batch:
+    """Return one value of a space that stacks as a batch of one."""
+    if isinstance(value, dict):
+        return {name: one_row(part) for name, part in value.items()}
+    return tuple(one_row(part) for part in value) if isinstance(value, tuple) else np.asarray(value)[None]
+
+
 def iterate_rows(batch: Batch, rows: int) -> Sequence[Any]:
     """Return the rows of a batch as a sequence; an array is its own sequence of rows."""
     if isinstance(batch, (np.ndarray, list)):

@@ -28,6 +28,9 @@ def probe_command(
         bool, typer.Option("--trust-entrypoints", help="Import functions that a model spec names.")
     ] = False,
     budget: Annotated[float, typer.Option("--budget", help="Seconds that it may take.")] = 60.0,
+    env_check: Annotated[
+        bool, typer.Option("--env-check", help="Audit the environment too: seeds, resets, random state, limit.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
 ) -> None:
     """Test a policy as a black box: does it carry state, couple lanes, leak across resets?
@@ -47,6 +50,7 @@ def probe_command(
                 horizon=horizon,
                 trusts_entrypoints=trust_entrypoints,
                 budget=budget,
+                is_env_checked=env_check,
                 as_json=as_json,
             )
         )

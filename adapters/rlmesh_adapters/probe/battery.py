@@ -109,11 +109,7 @@ def _run(
         results.append(check_shape(findings))
         return
     check("fresh", lambda: check_hidden_noise(findings))
-    for name, test in (
-        ("repeat", check_repeat),
-        ("first-input", check_first_input),
-        ("carry-over", check_carry_over),
-    ):
+    for name, test in _EARLY:
         check(name, lambda test=test: test(findings))  # type: ignore[misc]
         if findings.remembers and findings.is_short:
             break
