@@ -157,9 +157,7 @@ def _time_limit(env: EnvInfo) -> TestResult:
     if env.max_episode_steps is not None:
         limit = env.max_episode_steps
         return _passed("time limit", f"Episodes end after {limit:,} steps.", {"max_episode_steps": limit})
-    return _noted(
-        "time limit", "It states no limit: where it does not end episodes itself, set max_episode_steps."
-    )
+    return _noted("time limit", "It states no limit: where it does not end episodes itself, set a limit.")
 
 
 def _passed(name: str, sentence: str, numbers: dict[str, Any] | None = None) -> TestResult:

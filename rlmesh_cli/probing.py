@@ -18,6 +18,7 @@ from rlmesh_envs.request import EnvInfo
 
 from .auditing import audit
 from .contracting import contract_of, env_request
+from .deadlines import deadline
 from .loading import PolicySource, load_policy
 from .observing import observe
 from .schema import Route
@@ -126,4 +127,5 @@ def _run(
         most_seconds=most_seconds,
         renew=None if renew is None else renewed,
         changes=surroundings.changes,
+        deadline=deadline,
     )

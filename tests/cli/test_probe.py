@@ -107,3 +107,16 @@ def test_what_was_not_checked_within_the_budget_is_listed():
     result = rlmesh("probe", f"{ZOO}:Slow", "--env", "CartPole-v1", "--budget", "0.3", "--json")
     outcomes = {test["name"]: test["outcome"] for test in json.loads(result.stdout)["tests"]}
     assert "not checked" in outcomes.values()
+
+
+@pytest.mark.parametrize("words", [("probe",), ("probe", "--env-check")])
+def test_call_that_does_not_return_is_ended_and_placed(words):
+    line = 1 + Path(ZOO).read_text(encoding="utf-8").split("  # this line")[0].count("\n")
+    words = (*words, f"{ZOO}:Deadlocked", "--env", "CartPole-v1", "--budget", "0.5", "--json")
+    result = rlmesh(*words)
+    told = json.loads(result.stdout)
+    assert (result.exit_code, told["verdict"]) == (1, "unchecked")
+    (time,) = (test for test in told["tests"] if test["name"] == "time")
+    assert f"cartpole.py:{line} in predict" in time["sentence"]
+    assert "Call 4 had not returned" in time["sentence"]
+    assert told["seconds"] < 5

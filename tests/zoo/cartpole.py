@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
+import threading
 import time
 
 import numpy as np
@@ -108,6 +110,21 @@ class Unbuildable:
 class Loud:
     def predict(self, obs):
         print("thinking")  # noqa: T201
+        return int(lean(obs)[0])
+
+
+class Deadlocked:
+    """Waits, from its third call on, for a lock that it holds."""
+
+    def __init__(self):
+        self.lock, self.calls = threading.Lock(), 0
+
+    def predict(self, obs):
+        self.calls += 1
+        if self.calls > 2:
+            self.lock.acquire()
+            with contextlib.suppress(Exception):
+                self.lock.acquire()  # this line
         return int(lean(obs)[0])
 
 

@@ -23,7 +23,7 @@ from .history import (
     check_learning,
     check_repeat,
 )
-from .lab import Budget, Lab, Spent
+from .lab import Budget, Deadline, Lab, Spent
 from .mode import check_mode
 from .noise import check_noise
 from .resets import check_reset
@@ -46,12 +46,14 @@ def run_battery(
     most_seconds: float | None = None,
     renew: Callable[[], Callable[[], Any]] | None = None,
     changes: Callable[[], list[str]] = list,
+    deadline: Deadline | None = None,
 ) -> ProbeVerdict:
     """Test a policy as a route would use it.
 
     build: returns a fresh policy. contract: of the route. batches: at least four different batches (M, ...) of
     observations, M at least 4. clock: returns seconds. is_short: few calls, as before a run.
     most_seconds: what is not checked within is listed as such. renew: see Lab. changes: see check_guest.
+    deadline: see Lab.
 
     Raises HarnessError where no instance can be built or configured. Global random sources are put back.
     """
@@ -60,13 +62,15 @@ def run_battery(
     if not corner.is_batched:
         # A lane at a time: several rows in one call would be several calls.
         batches = _single(batches)
-    lab = Lab(build, contract, batches, budget, renew=renew)
+    lab = Lab(build, contract, batches, budget, renew=renew, deadline=deadline)
     findings = Findings(lab, is_short=is_short)
     results: list[TestResult] = []
     try:
         _run(findings, results, changes, is_batched=corner.is_batched)
     finally:
         lab.close()
+    if lab.overdue:
+        results.append(TestResult(name="time", outcome="not checked", sentence=lab.overdue))
     return ProbeVerdict(
         **_overall(results, findings, passes_state=corner.wants_state),
         tests=tuple(results),
@@ -142,7 +146,7 @@ def _overall(results: Sequence[TestResult], findings: Findings, *, passes_state:
         return {"verdict": "leaks", "recommended": "nothing" if findings.outlives else "episode"}
     if outcome.get("guest") == "fail":
         return {"verdict": "broken", "recommended": "nothing"}
-    if outcome.get("repeat") != "pass" or outcome.get("fresh") == "not checked":
+    if findings.lab.overdue or outcome.get("repeat") != "pass" or outcome.get("fresh") == "not checked":
         return {"verdict": "unchecked", "recommended": "lane"}
     is_noisy = outcome.get("noise") == "noted" or outcome.get("fresh") == "noted"
     return {

@@ -17,7 +17,7 @@ from rlmesh_adapters.batches import Batch, copy_batch, leaves, take_rows
 from rlmesh_adapters.context import EpisodeContext
 from rlmesh_adapters.contract import RouteContract, RoutePlan
 from rlmesh_adapters.engine import AdapterEngine
-from rlmesh_adapters.errors import HarnessError, describe_error
+from rlmesh_adapters.errors import HarnessError, describe_error, user_place
 from rlmesh_adapters.predictions import Prediction
 
 from .answers import Answer, answer_of, scale_of
@@ -29,6 +29,14 @@ _SEED = 20_240_229
 
 class Spent(Exception):  # noqa: N818 - nothing went wrong
     """The budget is used up; what is left is not checked."""
+
+
+class OverdueError(BaseException):
+    """A call has not returned in time. No policy catches it as one of its own errors."""
+
+
+#: Runs what is entered for so many seconds at most, and raises OverdueError in it then.
+Deadline = Callable[[float], contextlib.AbstractContextManager[object]]
 
 
 class Budget:
@@ -49,6 +57,11 @@ class Budget:
     def seconds(self) -> float:
         """Spent so far."""
         return self._clock() - self._began
+
+    @property
+    def seconds_left(self) -> float:
+        """What may still be spent; infinite without a limit."""
+        return float("inf") if self._most_seconds is None else self._most_seconds - self.seconds
 
     def take_instance(self) -> None:
         """Count an instance; raises Spent where the last one took longer to build than there is time left."""
@@ -82,6 +95,7 @@ class Lab:
     build: returns a fresh policy. contract: of the route, with the documents that convert it.
     batches: different batches (M, ...) of observations, at least four rows each.
     budget: see Budget. renew: runs the policy's file anew and returns its `build`, where that can be done.
+    deadline: ends a call that goes on longer than there is time; without it, calls are waited for.
     """
 
     def __init__(
@@ -92,7 +106,11 @@ class Lab:
         budget: Budget,
         *,
         renew: Callable[[], Callable[[], Any]] | None = None,
+        deadline: Deadline | None = None,
     ) -> None:
+        self.deadline = deadline or (lambda seconds: contextlib.nullcontext())
+        #: Which call did not return in time, and where it was; empty if all did.
+        self.overdue = ""
         self.build, self.batches, self.budget, self.renew = build, list(batches), budget, renew
         self.contract = msgspec.structs.replace(
             contract, num_lanes=1, sharing="shared", ensemble=None, batch_rows=None
@@ -181,7 +199,15 @@ class Session:
         lab.sources.look_into(self._policy)
         lab.sources.arrange(_SEED + noise)
         try:
-            prediction = self._engine.predict(_ROUTE, given, contexts)
+            with lab.deadline(lab.budget.seconds_left):
+                prediction = self._engine.predict(_ROUTE, given, contexts)
+        except OverdueError as error:
+            place = user_place(error.__traceback__)
+            lab.overdue = (
+                f"Call {lab.budget.calls} had not returned when the time was up, after {lab.budget.seconds:.1f} s"
+                + (f"; it was at {place}." if place else ".")
+            )
+            raise Spent from None
         except HarnessError as error:
             lab.complaints.append(error.cause)
             answers = [Answer(np.empty(0), False, error.cause)] * count
