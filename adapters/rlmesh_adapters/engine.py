@@ -24,6 +24,7 @@ from .padding import with_rows
 from .predictions import Prediction
 from .roster import check_episode_ids
 from .routes import ConfiguredRoute
+from .weights import LARGE_BYTES, held_bytes
 
 if TYPE_CHECKING:
     from .converting import Conversion
@@ -121,6 +122,8 @@ class AdapterEngine:
             wants_every_step=adapter is not None and adapter.observations.has_windows,
             description="" if conversion is None else conversion.description,
         )
+        if sharing != "shared":
+            self._note_memory(first, contract.num_lanes)
         policies = _build_each(first, build_policy, contract.num_lanes) if sharing == "lane" else [first]
         instances = Instances(policies, caller_of, sharing=sharing, build=build_policy)
         return ConfiguredRoute(
@@ -131,6 +134,16 @@ class AdapterEngine:
             adapter=adapter,
             ensembler=None if conversion is None else conversion.ensembler,
         )
+
+    def _note_memory(self, policy: object, count: int) -> None:
+        held = held_bytes(policy)
+        if held * count >= LARGE_BYTES:
+            self.advisories.add(
+                "instances-memory",
+                "info",
+                f"{count} instances hold {held / 1e9:.2f} GB of weights each, {held * count / 1e9:.2f} GB "
+                "together; a policy that passes `state` would need them once",
+            )
 
     def _note_corner(self, corner: Corner, contract: RouteContract) -> None:
         if contract.horizon > 1 and not corner.is_chunked:

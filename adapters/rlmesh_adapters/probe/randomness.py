@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 
-_MOST_OBJECTS = 5_000
-_MOST_ITEMS = 1_000
-_PLAIN = (str, bytes, int, float, complex, bool, type(None), np.ndarray)
+from rlmesh_adapters.insides import objects_inside
 
 
 class RandomSources:
@@ -70,56 +68,8 @@ def _seed(generator: Any, number: int) -> None:
         generator.manual_seed(number)
 
 
-def _generators(root: object, torch: Any) -> Iterator[Any]:
-    """Yield the generators inside an object: through attributes, containers, and what functions close over."""
+def _generators(policy: object, torch: Any) -> Iterator[Any]:
     kinds: tuple[Any, ...] = (np.random.Generator, np.random.RandomState, random.Random)
     if torch is not None and hasattr(torch, "Generator"):
         kinds = (*kinds, torch.Generator)
-    seen: set[int] = set()
-    waiting: list[object] = [root]
-    while waiting and len(seen) < _MOST_OBJECTS:
-        item = waiting.pop()
-        if id(item) in seen or isinstance(item, _PLAIN):
-            continue
-        seen.add(id(item))
-        if isinstance(item, kinds):
-            yield item
-        elif isinstance(item, (dict, list, tuple, set)):
-            if len(item) <= _MOST_ITEMS:
-                waiting.extend(item.values() if isinstance(item, dict) else item)
-        else:
-            waiting.extend(_inside(item))
-
-
-def _inside(item: object) -> Iterator[object]:
-    for cell in getattr(item, "__closure__", None) or ():
-        try:
-            yield cell.cell_contents
-        except ValueError:  # not filled yet
-            continue
-    yield getattr(item, "__self__", None)
-    yield getattr(item, "__func__", None)
-    yield getattr(item, "__wrapped__", None)
-    defaults = getattr(item, "__defaults__", None)
-    if isinstance(defaults, tuple):
-        yield from defaults
-    values = getattr(item, "__dict__", None)
-    if isinstance(values, dict):
-        names = values.items()
-        if type(item).__name__ == "module":
-            # Of a module only what it defines, not what it imports.
-            names = [(name, value) for name, value in names if not name.startswith("__") and not _is_module(value)]  # type: ignore[assignment]
-        yield from (value for _, value in names)
-    for kind in type(item).__mro__:
-        slots = kind.__dict__.get("__slots__", ())
-        for name in [slots] if isinstance(slots, str) else slots:
-            yield getattr(item, name, None)
-    # Functions of the file that the policy is from may use a generator of that file.
-    scope = getattr(item, "__globals__", None)
-    if isinstance(scope, dict):
-        names_used = getattr(getattr(item, "__code__", None), "co_names", ())
-        yield from (scope[name] for name in names_used if name in scope and not _is_module(scope[name]))
-
-
-def _is_module(value: object) -> bool:
-    return type(value).__name__ == "module"
+    return (item for item in objects_inside(policy) if isinstance(item, kinds))

@@ -1,0 +1,83 @@
+"""Insides: the objects that a policy is made of, found without calling any of its code.
+
+Followed are attributes, slots, containers, what functions close over, and the globals of their file that they use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+_MOST_OBJECTS = 20_000
+# Longer containers hold data, not parts.
+_MOST_ITEMS = 1_000
+_PLAIN = (str, bytes, int, float, complex, bool, type(None), type)
+
+
+def objects_inside(root: object) -> Iterator[Any]:
+    """Yield `root` and what it holds, each object once; arrays and tensors are yielded, not looked into.
+
+    Plain values, classes and imported modules are passed by. At most 20,000 objects are looked into.
+    """
+    seen: set[int] = set()
+    waiting: list[object] = [root]
+    while waiting and len(seen) < _MOST_OBJECTS:
+        item = waiting.pop()
+        if isinstance(item, _PLAIN) or id(item) in seen:
+            continue
+        seen.add(id(item))
+        if isinstance(item, (dict, list, tuple, set)):
+            if len(item) <= _MOST_ITEMS:
+                waiting.extend(item.values() if isinstance(item, dict) else item)
+            continue
+        yield item
+        if not is_array(item):
+            waiting.extend(reversed(list(_parts(item))))
+
+
+def is_array(item: object) -> bool:
+    """Whether an object is an array or a tensor."""
+    kind = type(item)
+    return hasattr(kind, "__array_interface__") or hasattr(kind, "__dlpack__")
+
+
+def _parts(item: object) -> Iterator[object]:
+    for kind in type(item).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        yield from (get_quietly(item, name) for name in ([slots] if isinstance(slots, str) else slots))
+    values = get_quietly(item, "__dict__")
+    if isinstance(values, dict):
+        # Of a module that is itself the policy only what the file defines, not what it imports.
+        yield from _defined(values) if _is_module(item) else values.values()
+    if hasattr(type(item), "__call__"):  # noqa: B004 - functions and methods, not what merely looks callable
+        yield from _function_parts(item)
+
+
+def _function_parts(function: object) -> Iterator[object]:
+    for cell in get_quietly(function, "__closure__") or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # not filled yet
+            continue
+    for name in ("__self__", "__func__", "__wrapped__", "__defaults__", "__kwdefaults__"):
+        yield get_quietly(function, name)
+    scope = get_quietly(function, "__globals__")
+    if isinstance(scope, dict):
+        used = get_quietly(get_quietly(function, "__code__"), "co_names") or ()
+        yield from (scope[name] for name in used if name in scope and not _is_module(scope[name]))
+
+
+def _defined(values: dict[str, object]) -> Iterator[object]:
+    return (value for name, value in values.items() if not name.startswith("__") and not _is_module(value))
+
+
+def _is_module(value: object) -> bool:
+    return type(value).__name__ == "module"
+
+
+def get_quietly(item: object, name: str) -> Any:
+    """Return an attribute, None where there is none, or where the user's own lookup raises."""
+    try:
+        return getattr(item, name, None)
+    except (Exception, SystemExit):
+        return None
