@@ -7,7 +7,7 @@ from itertools import cycle, islice
 from .answers import difference
 from .findings import Findings, Gap
 from .lab import Spent
-from .series import dependence
+from .series import IS_MEMORY, dependence
 from .verdicts import TestResult
 
 #: Long enough for an action queue of eight to be refilled.
@@ -15,7 +15,7 @@ _REFILL = 9
 _REPEATS = 12
 #: Calls that a switch or a slow drift is waited for.
 _MANY = 220
-_SAMPLES = 64
+_SAMPLES = 128
 
 
 def check_repeat(findings: Findings) -> TestResult:
@@ -138,7 +138,7 @@ def _sampled(findings: Findings) -> TestResult:
             answers.append(session.ask(lab.batches[0])[0])
     strength, what = dependence(answers)
     findings.hidden_floor = max(difference(one, other) for one in answers[:8] for other in answers)
-    if strength > 5:
+    if strength > IS_MEMORY:
         findings.remembers = findings.outlives = True
         return TestResult(
             name="fresh",
