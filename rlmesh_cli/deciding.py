@@ -11,6 +11,7 @@ from rlmesh_adapters.contract import RouteContract
 from rlmesh_adapters.errors import HarnessError, LoadError
 from rlmesh_adapters.probe.battery import verdict_record
 from rlmesh_adapters.probe.verdicts import ProbeVerdict
+from rlmesh_adapters.spaces import INTEGER_KINDS, SpaceView
 
 from .loading import PolicySource
 from .probing import probe_shortly
@@ -68,15 +69,46 @@ def decide(
         record["forced"] = True
         book.add("probe-forced", "caution", f"the probe refused this policy: {refusal}")
     sharing = contract.sharing
-    if sharing == "auto" and verdict.verdict in ("stateless", "stochastic"):
+    is_shown = verdict.verdict in ("stateless", "stochastic")
+    # Single answers that choose between few actions hide most of what is kept. There the engine's own rule stays:
+    # a policy that has a `reset` gets an instance a lane.
+    is_hiding = _is_choice(contract.action) and not verdict.corner.endswith("_batch")
+    if sharing == "auto" and is_shown and not is_hiding:
         sharing = "shared"
     elif sharing == "auto" and verdict.verdict == "episode_clean":
         sharing = "lane"
+    elif sharing == "auto" and verdict.is_unsure:
+        sharing = "episode"  # right for all but what outlives an instance
+    if verdict.verdict == "unchecked":
+        _note_unchecked(book, verdict)
     return Decision(
         sharing=sharing,
-        is_cleared=verdict.verdict in ("stateless", "stochastic"),
+        is_cleared=is_shown,
         record=record,
     )
+
+
+def _note_unchecked(book: AdvisoryBook, verdict: ProbeVerdict) -> None:
+    if verdict.is_unsure:
+        book.add(
+            "probe-unsure",
+            "caution",
+            f"answers differed with what came before, and {verdict.calls} calls were too few to tell chance from "
+            "memory: every episode gets a new instance; `rlmesh probe` can tell",
+        )
+    else:
+        book.add(
+            "probe-unfinished",
+            "info",
+            f"{verdict.calls} calls in {verdict.seconds:.1f} s were too few to say whether the policy keeps "
+            "anything: `rlmesh probe --budget` gives it more time",
+        )
+
+
+def _is_choice(view: SpaceView) -> bool:
+    if view.children:
+        return all(_is_choice(child) for _, child in view.children)
+    return view.kind in INTEGER_KINDS
 
 
 def _refusal(verdict: ProbeVerdict, sharing: str) -> str | None:

@@ -57,6 +57,46 @@ def test_few_calls_find_what_shows_at_once(policy):
     assert verdict.calls <= 25
 
 
+def choosing(policy: type) -> type:
+    """Return the policy as one that chooses between three actions, which shows little of what it keeps."""
+
+    class Choosing(policy):
+        is_discrete = True
+
+        def predict(self, obs):
+            return int(np.argmax(super().predict(obs)))
+
+    return Choosing
+
+
+SHOWS_IN_A_CHOICE = [
+    faulty.RunningMean,
+    faulty.OwnQueue,
+    faulty.OwnFrames,
+    faulty.Latch,
+    faulty.DifferenceFromZero,
+    faulty.DifferenceFromNone,
+]
+
+
+@pytest.mark.parametrize("policy", SHOWS_IN_A_CHOICE, ids=name)
+@pytest.mark.parametrize("seed", range(3))
+def test_memory_is_found_through_a_choice(policy, seed):
+    assert probe(choosing(policy), seed=seed).verdict == "episode_clean"
+
+
+@pytest.mark.parametrize(
+    "policy", [clean.HiddenNoise, clean.GlobalNoise, clean.OwnNoise, clean.Memo, clean.Lazy], ids=name
+)
+@pytest.mark.parametrize("seed", range(6))
+def test_chance_in_a_choice_is_no_memory(policy, seed):
+    """Two fresh instances often choose alike by chance, and then it looks as if the third call had a reason."""
+    assert probe(choosing(policy), seed=seed).verdict in ("stateless", "stochastic")
+    few = probe(choosing(policy), seed=seed, is_short=True)
+    assert few.verdict not in ("leaks", "couples", "broken")
+    assert few.calls <= 25
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", EVERY, ids=name)
 def test_each_is_called_what_it_is_over_twenty_seeds(policy):

@@ -49,7 +49,7 @@ def test_verdict_and_exit_code(policy, verdict, code):
     [
         ("Clean", ["verdict stateless", "next: run it as it is"]),
         ("Recurrent", ["verdict episode-clean", "each lane gets an instance of its own"]),
-        ("Coupled", ["verdict couples", "--num-envs 1", "answered otherwise in the company of rows"]),
+        ("Coupled", ["verdict couples", "--num-envs 1", "is answered otherwise"]),
     ],
 )
 def test_screen_says_what_to_do_next(policy, words, columns):
@@ -120,3 +120,34 @@ def test_call_that_does_not_return_is_ended_and_placed(words):
     assert f"cartpole.py:{line} in predict" in time["sentence"]
     assert "Call 4 had not returned" in time["sentence"]
     assert told["seconds"] < 5
+
+
+def few_calls(name: str, folder: Path, *words: str) -> Any:
+    """Run a policy of a copy of the zoo, whose module and classes no test has used before."""
+    zoo = folder / "zoo_copy.py"
+    zoo.write_bytes(Path(ZOO).read_bytes())
+    return rlmesh("eval", f"{zoo}:{name}", "--env", "CartPole-v1", "--episodes", "16", "--json", *words)
+
+
+@pytest.mark.parametrize("name", ["Leaking", "OnTheClass", "Coupled"])
+def test_few_calls_before_a_run_refuse_what_would_mix_lanes(name, tmp_path):
+    result = few_calls(name, tmp_path, "--num-envs", "8", "--out", str(tmp_path / "runs"))
+    assert result.exit_code == 2, result.output
+    assert "8 lanes would not mean what one lane means" in result.output
+    assert not (tmp_path / "runs").exists()
+
+
+def test_where_few_calls_cannot_tell_each_episode_gets_an_instance(tmp_path):
+    """A caution says so, and the rows are those of new instances on one lane."""
+    rows = []
+    for lanes, words in (("8", ()), ("1", ("--instances", "episode"))):
+        out = tmp_path / f"runs-{lanes}"
+        result = few_calls("Normalising", tmp_path, "--num-envs", lanes, "--out", str(out), *words)
+        assert result.exit_code == 0, result.output
+        if lanes == "8":
+            told = json.loads(result.stdout)
+            assert "probe-unsure" in [advisory["code"] for advisory in told["advisories"]]
+            assert told["probe"]["verdict"] == "unchecked"
+        lines = next(out.glob("*/episodes.jsonl")).read_text(encoding="utf-8").splitlines()
+        rows.append(sorted((row["index"], row["trace_hash"]) for row in map(json.loads, lines)))
+    assert rows[0] == rows[1]

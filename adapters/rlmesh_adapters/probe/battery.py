@@ -21,6 +21,7 @@ from .history import (
     check_first_input,
     check_hidden_noise,
     check_learning,
+    check_order,
     check_repeat,
 )
 from .lab import Budget, Deadline, Lab, Spent
@@ -32,7 +33,13 @@ from .verdicts import ProbeVerdict, TestResult
 
 #: Calls of the short form that a run makes before it begins.
 SHORT_CALLS = 25
-_EARLY = (("repeat", check_repeat), ("first-input", check_first_input), ("carry-over", check_carry_over))
+_EARLY = (
+    ("repeat", check_repeat),
+    ("first-input", check_first_input),
+    ("carry-over", check_carry_over),
+    ("order", check_order),
+)
+_SHORT = (("repeat", check_repeat), ("order", check_order))
 _LATE = (("call-count", check_call_count), ("learning", check_learning))
 
 
@@ -74,6 +81,7 @@ def run_battery(
     return ProbeVerdict(
         **_overall(results, findings, passes_state=corner.wants_state),
         tests=tuple(results),
+        is_unsure=findings.is_unsure,
         corner=corner.name,
         calls=budget.calls,
         instances=budget.instances,
@@ -83,7 +91,8 @@ def run_battery(
 
 def _single(batches: Sequence[Batch]) -> list[Batch]:
     rows = len(leaves(batches[0])[0])
-    return [take_rows(batch, [row]) for row in range(rows) for batch in batches]
+    # Rows of a batch lie far from one another, so those asked first differ much.
+    return [take_rows(batch, [row]) for batch in batches for row in range(rows)]
 
 
 def _run(
@@ -95,11 +104,11 @@ def _run(
         try:
             results.append(test())
         except Spent:
-            results.append(
-                TestResult(
-                    name=name, outcome="not checked", sentence="There was no time, or no call, left for it."
-                )
-            )
+            sentence = "There was no time, or no call, left for it."
+            if findings.is_unsure:
+                # What is known so far is no reason to refuse a policy.
+                sentence = "Answers differed, and no call was left to tell chance from memory."
+            results.append(TestResult(name=name, outcome="not checked", sentence=sentence))
             return None
         return results[-1]
 
@@ -113,7 +122,7 @@ def _run(
         results.append(check_shape(findings))
         return
     check("fresh", lambda: check_hidden_noise(findings))
-    for name, test in _EARLY:
+    for name, test in _SHORT if findings.is_short else _EARLY:
         check(name, lambda test=test: test(findings))  # type: ignore[misc]
         if findings.remembers and findings.is_short:
             break
@@ -121,12 +130,12 @@ def _run(
         for name, test in _LATE:
             if not findings.remembers:
                 check(name, lambda test=test: test(findings))  # type: ignore[misc]
+    if not findings.remembers:
+        check("noise", lambda: check_noise(findings))
     if findings.remembers:
         check("reset", lambda: check_reset(findings))
     if is_batched:
         check("lane-coupling", lambda: check_coupling(findings))
-    if not findings.remembers:
-        check("noise", lambda: check_noise(findings))
     if not findings.is_short:
         check("corners", lambda: check_agreement(findings))
         check("guest", lambda: check_guest(findings, changes))
@@ -143,12 +152,15 @@ def _overall(results: Sequence[TestResult], findings: Findings, *, passes_state:
     if findings.remembers:
         if outcome.get("reset") == "pass" and not findings.outlives:
             return {"verdict": "episode_clean", "recommended": "lane"}
+        if outcome.get("reset", "not checked") == "not checked" and not findings.outlives:
+            return {"verdict": "unchecked", "recommended": "lane"}
         return {"verdict": "leaks", "recommended": "nothing" if findings.outlives else "episode"}
     if outcome.get("guest") == "fail":
         return {"verdict": "broken", "recommended": "nothing"}
-    if findings.lab.overdue or outcome.get("repeat") != "pass" or outcome.get("fresh") == "not checked":
+    is_unsure = findings.is_unsure or bool(findings.lab.overdue)
+    if is_unsure or "not checked" in (outcome.get("repeat", "not checked"), outcome.get("fresh")):
         return {"verdict": "unchecked", "recommended": "lane"}
-    is_noisy = outcome.get("noise") == "noted" or outcome.get("fresh") == "noted"
+    is_noisy = findings.hidden_floor > 0 or outcome.get("noise") == "noted"
     return {
         "verdict": "stochastic" if is_noisy else "stateless",
         "recommended": "state" if passes_state else "shared",

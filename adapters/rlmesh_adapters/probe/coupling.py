@@ -20,7 +20,7 @@ def check_coupling(findings: Findings) -> TestResult:
             given = session.ask(batch, rows=company)
         gap = findings.gap(0, [wanted[row] for row in company], given)
         if gap is not None:
-            return _failed(gap, company)
+            return _failed(gap, company, rows)
     return TestResult(
         name="lane-coupling",
         outcome="pass",
@@ -29,10 +29,18 @@ def check_coupling(findings: Findings) -> TestResult:
     )
 
 
-def _failed(gap: Gap, company: list[int]) -> TestResult:
+def _told(company: list[int], rows: int) -> str:
+    if len(company) == 1:
+        return "when it is asked for alone"
+    if sorted(company) == list(range(rows)):
+        return f"when the rows come in the order {company}"
+    return f"in the company of rows {company}"
+
+
+def _failed(gap: Gap, company: list[int], rows: int) -> TestResult:
     return TestResult(
         name="lane-coupling",
         outcome="fail",
-        sentence=f"Row {company[gap.row]} is answered otherwise in the company of rows {company}.",
+        sentence=f"Row {company[gap.row]} of {rows} is answered otherwise {_told(company, rows)}.",
         numbers={"row": company[gap.row], "company": company, "gap": gap.size},
     )

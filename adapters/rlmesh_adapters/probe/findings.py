@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from rlmesh_adapters.batches import Batch
+
 from .answers import JITTER, Answer, differ, difference
 from .lab import Lab, Session
 
@@ -27,6 +29,8 @@ class Findings:
     lab: where it is asked. is_short: whether calls are few.
 
     first: the session that was asked first. suspect: the one whose answers showed a memory.
+    shown: what the suspect had been asked for, up to the batch whose answer showed it; shown_answer: that answer.
+    is_unsure: whether a difference was seen, and there was no call left to tell chance from memory.
     firsts: number of a batch -> what a fresh instance answers to it.
     hidden_floor: largest difference between fresh instances that are asked the same; 0 where there is none.
     remembers: whether answers depend on what came before. outlives: whether that outlives the instance.
@@ -37,6 +41,9 @@ class Findings:
         self.is_short = is_short
         self.first: Session | None = None
         self.suspect: Session | None = None
+        self.shown: list[Batch] = []
+        self.shown_answer: list[Answer] = []
+        self.is_unsure = False
         self.firsts: dict[int, list[Answer]] = {}
         self.hidden_floor = 0.0
         self.remembers = False
@@ -80,9 +87,17 @@ class Findings:
             given = session.ask(self.lab.batches[number])
             found = self.gap(start + made - 1, self.fresh_answer(number), given)
             if found is not None:
-                self.suspect = self.suspect or session
+                self.accuse(session, session.asked, given)
                 return found, made
         return None, made
+
+    def accuse(self, session: Session, asked: Sequence[Batch], given: list[Answer]) -> None:
+        """Note that a session showed a memory; the first one to do so stays the suspect.
+
+        asked: what it had been asked for when it did. given: its answer to the last of it.
+        """
+        if self.suspect is None:
+            self.suspect, self.shown, self.shown_answer = session, list(asked), given
 
 
 def is_rounding(size: float, scale: float) -> bool:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from itertools import cycle, islice
+from typing import Any
 
-from .answers import difference
+from rlmesh_adapters.batches import Batch
+
+from .answers import Answer, difference
 from .findings import Findings, Gap
-from .lab import Spent
+from .lab import Session, Spent
 from .series import IS_MEMORY, dependence
 from .verdicts import TestResult
 
@@ -16,6 +20,9 @@ _REPEATS = 12
 #: Calls that a switch or a slow drift is waited for.
 _MANY = 220
 _SAMPLES = 128
+_FEW = 5
+# How often a past is played again before its answer counts as repeated. Chance passes each time by one in four.
+_REPLAYS = 8
 
 
 def check_repeat(findings: Findings) -> TestResult:
@@ -31,20 +38,48 @@ def check_carry_over(findings: Findings) -> TestResult:
     """Other inputs between: the first input must still be answered as at first."""
     session = findings.first
     assert session is not None
-    others = range(1, min(len(findings.lab.batches), 3 if findings.is_short else 5))
-    between = list(islice(cycle(others), _REFILL))
-    numbers = [*between, 0] if findings.is_short else [*between, 0, 0, *between, *between, 0]
-    if findings.is_short:
-        # What the others are answered is only compared where a fresh instance has said so before.
-        for number in between:
-            given = session.ask(findings.lab.batches[number])
-            gap = findings.gap(0, findings.firsts[number], given) if number in findings.firsts else None
-            if gap is not None:
-                findings.suspect = session
-                return _result(findings, "carry-over", gap, len(between), "other inputs")
-        numbers = [0]
-    gap, calls = findings.follow(session, numbers)
+    between = list(islice(cycle(range(1, min(len(findings.lab.batches), 5))), _REFILL))
+    gap, calls = findings.follow(session, [*between, 0, 0, *between, *between, 0])
     return _result(findings, "carry-over", gap, calls, "other inputs")
+
+
+def check_order(findings: Findings) -> TestResult:
+    """Two instances are asked for the same inputs, one of them backwards: each input has one answer.
+
+    It costs two calls an input, and compares as many pasts: of a choice between few actions, most show nothing.
+    """
+    lab = findings.lab
+    back = lab.fresh()
+    numbers = list(range(len(lab.batches)))
+    # Of few calls some must be left to look into a difference: a first part is compared before the rest is asked.
+    parts = [numbers[:_FEW], numbers[_FEW : 2 * _FEW - 1]] if findings.is_short else [numbers]
+    for part in parts:
+        gap = _both_ways(findings, back, part)
+        if gap is not None:
+            return _result(findings, "order", gap, len(back.asked), "the same inputs in another order")
+    return _result(findings, "order", None, 2 * sum(map(len, parts)), "")
+
+
+def _both_ways(findings: Findings, back: Session, numbers: Sequence[int]) -> Gap | None:
+    """Ask the first session for batches and another for the same backwards; accuse the one that errs."""
+    forth, batches = findings.first, findings.lab.batches
+    assert forth is not None
+    before = len(forth.asked)
+    answers = [forth.ask(batches[number]) for number in numbers]
+    for place in reversed(range(len(numbers))):
+        number = numbers[place]
+        given = back.ask(batches[number])
+        gap = findings.gap(number, answers[place], given)
+        if gap is None:
+            continue
+        if len(back.asked) == 1:
+            findings.firsts[number] = given
+        if findings.gap(number, findings.fresh_answer(number), given) is not None:
+            findings.accuse(back, back.asked, given)
+        else:
+            findings.accuse(forth, forth.asked[: before + place + 1], answers[place])
+        return gap
+    return None
 
 
 def check_first_input(findings: Findings) -> TestResult:
@@ -64,7 +99,7 @@ def check_call_count(findings: Findings) -> TestResult:
             answers.append(session.ask(findings.lab.batches[0]))
             gap = findings.gap(call, findings.fresh_answer(0), answers[-1])
             if gap is not None:
-                findings.suspect = session
+                findings.accuse(session, session.asked, answers[-1])
                 return _result(findings, "call-count", gap, call + 1, f"{call} calls")
     except Spent:
         if len(answers) < 2:
@@ -130,28 +165,67 @@ def _is_renewed_alike(findings: Findings) -> bool:
 
 
 def _sampled(findings: Findings) -> TestResult:
-    """Tell chance from memory by many answers to one input: chance has no order."""
-    lab = findings.lab
-    answers = []
-    with lab.visit() as session:
-        for _ in range(10 if findings.is_short else _SAMPLES):
-            answers.append(session.ask(lab.batches[0])[0])
-    strength, what = dependence(answers)
-    findings.hidden_floor = max(difference(one, other) for one in answers[:8] for other in answers)
+    strength, what, count = _sample(findings, findings.lab.batches[0], 0)
     if strength > IS_MEMORY:
         findings.remembers = findings.outlives = True
         return TestResult(
             name="fresh",
             outcome="fail",
             sentence=f"Answers to one input have an order in time ({what}); a fresh instance does not start anew.",
-            numbers={"strength": strength, "samples": len(answers)},
+            numbers={"strength": strength, "samples": count},
         )
     return TestResult(
         name="fresh",
         outcome="noted",
         sentence="Answers vary by chance, from a source that cannot be seen; they have no order in time.",
-        numbers={"floor": findings.hidden_floor, "strength": strength, "samples": len(answers)},
+        numbers={"floor": findings.hidden_floor, "strength": strength, "samples": count},
     )
+
+
+def _sample(findings: Findings, batch: Batch, row: int) -> tuple[float, str, int]:
+    """Tell chance from memory by many answers to one input: chance has no order.
+
+    Returns how strong the order is, in what it shows, and how many answers there were; notes how large chance is.
+    """
+    count = 10 if findings.is_short else _SAMPLES
+    with findings.lab.visit() as session:
+        answers = [session.ask(batch)[row] for _ in range(count)]
+    floor = max(difference(one, other) for one in answers[:8] for other in answers)
+    findings.hidden_floor = max(findings.hidden_floor, floor)
+    return *dependence(answers), count
+
+
+def _is_chance(findings: Findings, gap: Gap) -> bool:
+    """Play the past that led to a difference again: a memory gives that answer again, chance does not."""
+    findings.is_unsure = True
+    replays = _REPLAYS if not findings.is_short else 2 if len(findings.shown) < 4 else 1
+    is_repeated = all(_is_repeated(findings, None) for _ in range(replays))
+    if not is_repeated and findings.lab.renew is not None:
+        # What outlives an instance does not repeat; but it does where the policy's file is run anew.
+        is_repeated = findings.outlives = all(_is_repeated(findings, findings.lab.renew()) for _ in range(2))
+    if not is_repeated:
+        strength, _, _ = _sample(findings, findings.shown[-1], gap.row)
+        is_repeated = findings.outlives = strength > IS_MEMORY
+    findings.is_unsure = False
+    if is_repeated:
+        return False
+    findings.hidden_floor = max(findings.hidden_floor, gap.size)
+    findings.suspect, findings.shown, findings.shown_answer = None, [], []
+    return True
+
+
+def _is_repeated(findings: Findings, build: Callable[[], Any] | None) -> bool:
+    """Tell whether the past gives its answer again, and a fresh instance another."""
+    lab = findings.lab
+    with lab.visit(build) as session:
+        first = session.ask(findings.shown[-1])
+    if findings.gap(0, findings.shown_answer, first) is None:
+        return False
+    given: list[Answer] = []
+    with lab.visit(build) as session:
+        for batch in findings.shown:
+            given = session.ask(batch)
+    return findings.gap(0, findings.shown_answer, given) is None
 
 
 def _result(findings: Findings, name: str, gap: Gap | None, calls: int, after: str) -> TestResult:
@@ -161,6 +235,13 @@ def _result(findings: Findings, name: str, gap: Gap | None, calls: int, after: s
             outcome="pass",
             sentence=f"{calls} answers are those of a fresh instance.",
             numbers={"calls": calls},
+        )
+    if not findings.hidden_floor and _is_chance(findings, gap):
+        return TestResult(
+            name=name,
+            outcome="noted",
+            sentence="Answers vary by chance, from a source that cannot be seen: the same past gives others.",
+            numbers={"call": gap.call, "row": gap.row, "gap": gap.size, "calls": calls},
         )
     findings.remembers = True
     return TestResult(

@@ -159,6 +159,8 @@ class Session:
         self._kept: tuple[Any, list[bytes]] | None = None
         self._episode = 0
         self._count = 0
+        #: Batches that it was asked for, in order.
+        self.asked: list[Batch] = []
         self.plan: RoutePlan = self._engine.configure(_ROUTE, self._built, lab.contract)
 
     def _built(self) -> Any:
@@ -186,6 +188,7 @@ class Session:
         lab.budget.take_call()
         given = copy_batch(batch) if rows is None else take_rows(batch, rows)
         count = lab.rows if rows is None else len(rows)
+        self.asked.append(batch)
         before = [np.array(leaf) if isinstance(leaf, np.ndarray) else list(leaf) for leaf in leaves(given)]
         if self.plan.passes_state:
             # The engine keeps its state by episode, so each call is the first of one.

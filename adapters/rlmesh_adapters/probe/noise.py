@@ -8,16 +8,28 @@ from .verdicts import TestResult
 
 
 def check_noise(findings: Findings) -> TestResult:
-    """Fresh instances under different states of the known random sources."""
+    """One input, with the known random sources in different states."""
     lab = findings.lab
+    assert findings.first is not None
     wanted = findings.fresh_answer(0)
     floor = 0.0
     draws = 2 if findings.is_short else 6
     for noise in range(1, draws + 1):
-        # A policy that remembers would differ by its past.
-        session = lab.fresh() if findings.remembers or findings.first is None else findings.first
-        given = session.ask(lab.batches[0], noise=noise)
+        given = findings.first.ask(lab.batches[0], noise=noise)
         floor = max([floor, *(difference(one, other) for one, other in zip(wanted, given, strict=True))])
+    if not is_rounding(floor, findings.scale) and not findings.hidden_floor:
+        # With the random numbers of the first call it must give the first answer, or it was no noise.
+        given = findings.first.ask(lab.batches[0])
+        gap = findings.gap(draws, wanted, given)
+        if gap is not None:
+            findings.accuse(findings.first, findings.first.asked, given)
+            findings.remembers = True
+            return TestResult(
+                name="noise",
+                outcome="fail",
+                sentence="With the random numbers of its first call, it does not give its first answer.",
+                numbers={"row": gap.row, "gap": gap.size},
+            )
     floor = max(floor, findings.hidden_floor)
     if is_rounding(floor, findings.scale):
         return TestResult(

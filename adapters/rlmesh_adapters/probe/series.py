@@ -44,7 +44,7 @@ def dependence(answers: Sequence[Answer]) -> tuple[float, str]:
         ((name, float(np.abs(values).max()) * np.sqrt(count)) for name, values in found.items()),
         key=lambda pair: pair[1],
     )
-    return max(0.0, strongest - looks), what
+    return max(0.0, float(strongest - looks)), what
 
 
 def _ranks(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:

@@ -40,12 +40,14 @@ class ProbeVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """What all tests come to.
 
     verdict: one of OVERALL. recommended: `shared`, `lane`, `episode` (a new instance an episode), `state`,
-    `one lane` or `nothing`. calls: of the policy. instances: that were built. seconds: it took.
+    `one lane` or `nothing`. is_unsure: whether answers differed,
+    and there was no call left to say why. calls: of the policy. instances: that were built. seconds: it took.
     """
 
     verdict: str
     recommended: str
     tests: tuple[TestResult, ...]
+    is_unsure: bool
     corner: str
     calls: int
     instances: int
