@@ -31,7 +31,7 @@ def check_repeat(findings: Findings) -> TestResult:
     assert session is not None
     repeats = 1 if findings.is_short else _REPEATS
     gap, calls = findings.follow(session, [0] * repeats, start=1)
-    return _result(findings, "repeat", gap, calls, "the same input")
+    return _result(findings, "repeat", gap, calls, _after(session, "the same input"))
 
 
 def check_carry_over(findings: Findings) -> TestResult:
@@ -40,7 +40,7 @@ def check_carry_over(findings: Findings) -> TestResult:
     assert session is not None
     between = list(islice(cycle(range(1, min(len(findings.lab.batches), 5))), _REFILL))
     gap, calls = findings.follow(session, [*between, 0, 0, *between, *between, 0])
-    return _result(findings, "carry-over", gap, calls, "other inputs")
+    return _result(findings, "carry-over", gap, calls, _after(session, "other inputs"))
 
 
 def check_order(findings: Findings) -> TestResult:
@@ -56,7 +56,7 @@ def check_order(findings: Findings) -> TestResult:
     for part in parts:
         gap = _both_ways(findings, back, part)
         if gap is not None:
-            return _result(findings, "order", gap, len(back.asked), "the same inputs in another order")
+            return _result(findings, "order", gap, len(back.asked), "After the same inputs in another order, one")
     return _result(findings, "order", None, 2 * sum(map(len, parts)), "")
 
 
@@ -87,7 +87,7 @@ def check_first_input(findings: Findings) -> TestResult:
     session = findings.lab.fresh()
     findings.firsts.setdefault(1, session.ask(findings.lab.batches[1]))
     gap, calls = findings.follow(session, [0], start=1)
-    return _result(findings, "first-input", gap, calls + 1, "another first input")
+    return _result(findings, "first-input", gap, calls + 1, _after(session, "another first input"))
 
 
 def check_call_count(findings: Findings) -> TestResult:
@@ -100,7 +100,7 @@ def check_call_count(findings: Findings) -> TestResult:
             gap = findings.gap(call, findings.fresh_answer(0), answers[-1])
             if gap is not None:
                 findings.accuse(session, session.asked, answers[-1])
-                return _result(findings, "call-count", gap, call + 1, f"{call} calls")
+                return _result(findings, "call-count", gap, call + 1, _after(session, "the same input"))
     except Spent:
         if len(answers) < 2:
             raise
@@ -123,7 +123,7 @@ def check_learning(findings: Findings) -> TestResult:
         made += 1
     # Several inputs: of a choice, one input alone may show nothing.
     gap, calls = findings.follow(session, range(min(8, len(findings.lab.batches))), start=made)
-    return _result(findings, "learning", gap, made + calls, f"{made} varied inputs")
+    return _result(findings, "learning", gap, made + calls, _after(session, "varied inputs"))
 
 
 def check_hidden_noise(findings: Findings) -> TestResult:
@@ -247,6 +247,21 @@ def _result(findings: Findings, name: str, gap: Gap | None, calls: int, after: s
     return TestResult(
         name=name,
         outcome="fail",
-        sentence=f"After {after}, an input is answered otherwise than by a fresh instance.",
+        sentence=f"{after} is answered otherwise than by a fresh instance{_values(gap)}.",
         numbers={"call": gap.call, "row": gap.row, "gap": gap.size, "calls": calls},
     )
+
+
+def _after(session: Session, past: str) -> str:
+    return f"After {past}, call {len(session.asked)}"
+
+
+def _values(gap: Gap) -> str:
+    """Return both answers where they are short, else how far they are apart."""
+    pair = [answer.numbers for answer in (gap.given, gap.wanted)]
+    if any(numbers.size == 0 for numbers in pair):
+        return ""
+    if all(numbers.size <= 2 for numbers in pair):
+        given, wanted = (", ".join(f"{number:.4g}" for number in numbers) for numbers in pair)
+        return f" ({given} instead of {wanted})"
+    return f" (by up to {gap.size:.3g})"
