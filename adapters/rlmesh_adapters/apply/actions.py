@@ -17,7 +17,7 @@ from rlmesh_adapters.spaces import SpaceView
 
 from .errors import ApplyError
 from .rotations import RotationError, convert
-from .states import PieceStage, each_row, factors
+from .states import PieceStage, each_row, factors, scaled
 
 _Array = npt.NDArray[Any]
 
@@ -54,6 +54,8 @@ class ActionStage:
         largest = float(np.finfo(plan.dtype).max) if plan.dtype.kind == "f" else np.inf
         self._inner_low = np.maximum(self._low.astype(np.float64), -largest)
         self._inner_high = np.minimum(self._high.astype(np.float64), largest)
+        is_even = bool((self._inner_low == -self._inner_high).all())
+        self._inner_half: _Array | None = self._inner_high if is_even else None
         self._is_whole = plan.dtype.kind in "iub"
         self._stages: list[tuple[_SegmentStage, PieceStage | None, slice]] = []
         #: How far each component was driven; those that snap, select or send a constant are not in it.
@@ -67,11 +69,13 @@ class ActionStage:
             if segment.fill is not None:
                 continue
             reference = None if segment.reference is None else PieceStage(segment.reference)
-            stage = _SegmentStage(segment)
+            stage = _SegmentStage(segment, is_all=(segment.start, segment.stop) == (0, plan.in_dim))
             self._stages.append((stage, reference, part))
             if not (segment.is_binary or segment.select):
                 self.uses.append(stage.use)
                 self._used.append((stage.use, part, stage if segment.clip is not None else None))
+        self._widths = [(use, part.stop - part.start) for use, part, _ in self._used]
+        self._is_flat = plan.shape == (self._width,)
         self._has_own_clips = any(own is not None for *_, own in self._used)
         #: Whether the current observation is needed.
         self.needs_observation = any(reference is not None for _, reference, _ in self._stages)
@@ -95,12 +99,13 @@ class ActionStage:
             outputs = outputs.astype(np.float64)
         repeats = 1 if len(lead) == 1 else lead[1]
         flat = outputs if len(lead) == 1 else outputs.reshape(lead[0] * repeats, self.plan.in_dim)
-        before = [(use.clipped, use.saturated) for use, *_ in self._used]
+        # Only whole numbers can be refused after they were counted.
+        before = [(use.clipped, use.saturated) for use, *_ in self._used] if self._is_whole else []
         try:
             actions, clipped = self._finished(*self._driven(flat, observations, lead[0], repeats))
         except ApplyError as error:
             # What is converted once more is counted once.
-            for (use, *_), (cut, ended) in zip(self._used, before, strict=True):
+            for (use, *_), (cut, ended) in zip(self._used, before, strict=False):
                 use.clipped, use.saturated = cut, ended
             if repeats == 1:
                 raise
@@ -108,8 +113,11 @@ class ActionStage:
             for row, message in error.messages.items():
                 messages.setdefault(row // repeats, message)
             raise ApplyError(messages) from error
-        for use, part, _ in self._used:
-            use.values += len(flat) * (part.stop - part.start)
+        rows = len(flat)
+        for use, width in self._widths:
+            use.values += rows * width
+        if self._is_flat and len(lead) == 1:
+            return actions, clipped
         return actions.reshape(*lead, *self.plan.shape), None if clipped is None else clipped.reshape(lead)
 
     def _driven(self, flat: _Array, observations: Any, rows: int, repeats: int) -> tuple[_Array, _Array | None]:
@@ -134,7 +142,7 @@ class ActionStage:
         if self._is_chosen:
             return actions.astype(dtype), clipped
         # One look tells that nothing is at an end, which is what is usual; NaN is never inside.
-        if b"\x00" not in ((actions > self._inner_low) & (actions < self._inner_high)).tobytes():
+        if b"\x00" not in self._are_inside(actions).tobytes():
             cast = actions if self._is_whole else actions.astype(dtype)
         else:
             cast, clipped = self._clipped(actions, clipped)
@@ -146,6 +154,12 @@ class ActionStage:
         if self._has_own_clips:
             self._count_own_clips(cast)
         return cast, clipped
+
+    def _are_inside(self, actions: _Array) -> _Array:
+        half = self._inner_half
+        if half is not None:
+            return np.asarray(np.abs(actions) < half)
+        return (actions > self._inner_low) & (actions < self._inner_high)
 
     def _count_own_clips(self, sent: _Array) -> None:
         """Count what components with a clip of their own lost by it, or by what came after."""
@@ -213,9 +227,12 @@ def _origin(reference: PieceStage | None, observations: Any, rows: int, repeats:
 
 
 class _SegmentStage:
-    """Runs one segment on flat outputs (F, in_dim)."""
+    """Runs one segment on flat outputs (F, in_dim).
 
-    def __init__(self, segment: Segment) -> None:
+    is_all: whether it takes all of them.
+    """
+
+    def __init__(self, segment: Segment, *, is_all: bool = False) -> None:
         self.segment = segment
         self.use = Use(role=segment.role)
         self.before: _Array = np.empty(0)
@@ -232,23 +249,24 @@ class _SegmentStage:
             if threshold is not None and not segment.select:
                 steps.append(("-", threshold))
         self._steps = steps
+        self._is_all = is_all
         self._values = frozenset(range(segment.low, segment.low + min(segment.count, _MOST_VALUES)))
 
     def apply(self, flat: _Array, origin: _Array | None) -> tuple[_Array, _Array | None]:
         """Return ((F, width) numbers, which rows were clipped or None)."""
         segment = self.segment
-        part = flat[:, segment.start : segment.stop]
+        part = flat if self._is_all else flat[:, segment.start : segment.stop]
         if segment.select:
             return self._selected(self._corrected(part)), None
         if self._scale is not None and segment.statistics:
             # Statistics are of what the model puts out; ranges are of what the environment takes.
-            part = part * self._scale + self._offset
+            part = scaled(part, self._scale, self._offset, False)
         if segment.encode is not None:
             part = each_row(segment.encode, part, f'action role "{segment.role}"', WIDTHS[segment.src_encoding])
         if segment.src_encoding != segment.dst_encoding:
             part = self._converted(part)
         if self._scale is not None and not segment.statistics:
-            part = part * self._scale + self._offset
+            part = scaled(part, self._scale, self._offset, False)
         if origin is not None:
             part = part + segment.sign * origin
             if segment.is_binary and not np.isfinite(part).all():

@@ -31,6 +31,9 @@ class StateStage:
     def __init__(self, plan: StatePlan) -> None:
         self.plan = plan
         self._dtype = np.dtype(plan.dtype)
+        is_float = self._dtype.kind == "f"
+        # Below it a number of float64 stays finite in the plan's dtype, however it is rounded.
+        self._largest = float(np.finfo(self._dtype).max) if is_float else None
         self._pieces: list[tuple[PieceStage, slice]] = []
         at = 0
         for piece in plan.pieces:
@@ -71,12 +74,14 @@ class StateStage:
 
     def _cast(self, state: _Array) -> _Array:
         """Return numbers in the plan's dtype; those that it does not hold fail their rows."""
+        if self._largest is not None and state.dtype.kind == "f":
+            is_wider = self._dtype.itemsize > state.dtype.itemsize
+            # The usual cases, at a glance; NaN is not below anything.
+            if is_wider or b"\x00" not in (np.abs(state) < self._largest).tobytes():
+                return state.astype(self._dtype)
         with np.errstate(over="ignore", invalid="ignore"):
             cast = state.astype(self._dtype)
             if self._dtype.kind == "f":
-                # The usual case, at a glance.
-                if b"\x00" not in np.isfinite(cast).tobytes():
-                    return cast
                 is_lost = ~np.isfinite(cast) & np.isfinite(state)
             else:
                 # A cast that does not lead back lost a fraction, a sign, or all.
@@ -104,7 +109,8 @@ class _Gather:
         self._picked = None if picked == list(range(width)) else np.array(picked, np.intp)
         is_scaled = bool((scale != 1).any() or offset.any())
         self._scale: _Array | None = scale if is_scaled else None
-        self._offset, self._has_zero = offset, not scale.all()
+        self._offset: _Array | None = offset if offset.any() else None
+        self._has_zero = not scale.all()
 
     @classmethod
     def of(cls, plan: StatePlan) -> _Gather | None:
@@ -127,12 +133,19 @@ class _Gather:
     def apply(self, observations: Any, rows: int) -> _Array:
         """Return (M, D) numbers, in memory of their own."""
         flat = flat_source(observations, self._path, self._width, rows)
-        state: _Array = flat.copy() if self._picked is None else flat.take(self._picked, 1)
-        return state if self._scale is None else scaled(state, self._scale, self._offset, self._has_zero)
+        state: _Array = flat if self._picked is None else flat.take(self._picked, 1)
+        if self._scale is not None:
+            return scaled(state, self._scale, self._offset, self._has_zero)
+        return state.copy() if self._picked is None else state
 
 
-def scaled(numbers: _Array, scale: _Array, offset: _Array, has_zero: bool) -> _Array:
-    """Return `numbers * scale + offset`; where the scale is 0, a dimension without spread, only the offset."""
+def scaled(numbers: _Array, scale: _Array, offset: _Array | None, has_zero: bool) -> _Array:
+    """Return `numbers * scale + offset`; where the scale is 0, a dimension without spread, only the offset.
+
+    offset: None is zero, and saves an addition.
+    """
+    if offset is None:
+        return np.where(scale == 0, 0.0, numbers * scale) if has_zero else numbers * scale
     result: _Array = numbers * scale + offset
     return np.where(scale == 0, offset, result) if has_zero else result
 
@@ -208,7 +221,8 @@ def each_row(function: Callable[[Any], Any], rows: _Array, name: str, width: int
 
 
 def factors(affine: Affine | None) -> tuple[Any, Any]:
-    """Return (scale, offset) as float64 numbers or arrays, None for nothing."""
+    """Return (scale, offset) as float64 numbers or arrays, None for nothing, and for an offset of zero."""
     if affine is None:
         return None, None
-    return np.asarray(affine.scale, np.float64), np.asarray(affine.offset, np.float64)
+    offset = np.asarray(affine.offset, np.float64)
+    return np.asarray(affine.scale, np.float64), offset if offset.any() else None
