@@ -10,6 +10,7 @@ from rlmesh_adapters.advisories import AdvisoryBook
 from rlmesh_adapters.contract import RouteContract
 from rlmesh_adapters.errors import HarnessError, LoadError
 from rlmesh_adapters.probe.battery import verdict_record
+from rlmesh_adapters.probe.lab import SecondInstanceError
 from rlmesh_adapters.probe.verdicts import ProbeVerdict
 from rlmesh_adapters.spaces import INTEGER_KINDS, SpaceView
 
@@ -54,6 +55,8 @@ def decide(
     """
     try:
         verdict = probe_shortly(policy, contract, route)
+    except SecondInstanceError:
+        raise
     except HarnessError:
         # What cannot be built or resolved is told where the route is configured, in better words.
         return Decision(sharing=contract.sharing)

@@ -38,12 +38,15 @@ class Adapter:
         self.seam = ActionSeam(_flat_view(resolved.action.in_dim))
         self.seam.accepts = _all_finite
         self.seam.quick_dtypes = _NUMBERS
+        #: What the model put out last, before it was made into actions.
+        self.outputs: npt.NDArray[Any] | None = None
 
     def adapt(self, prediction: Prediction, rows: Batch) -> Prediction:
         """Return a prediction of the model as one of the environment's actions.
 
         prediction: with actions (M, in_dim) or (M, H, in_dim). rows: (M, ...) observations it was asked for.
         """
+        self.outputs = prediction.actions
         if prediction.actions is None:
             return prediction
         failures = dict(prediction.failures)

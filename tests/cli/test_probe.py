@@ -151,3 +151,59 @@ def test_where_few_calls_cannot_tell_each_episode_gets_an_instance(tmp_path):
         lines = next(out.glob("*/episodes.jsonl")).read_text(encoding="utf-8").splitlines()
         rows.append(sorted((row["index"], row["trace_hash"]) for row in map(json.loads, lines)))
     assert rows[0] == rows[1]
+
+
+ONCE = """
+class Policy:
+    built = 0
+
+    def __init__(self):
+        Policy.built += 1
+        if Policy.built > 1:
+            raise RuntimeError("the device is taken")
+
+    def predict(self, obs):
+        return int(obs[2] > 0)
+"""
+
+DRIFTING = """
+import numpy as np
+
+class Policy:
+    spec = {
+        "input": {"type": "state", "components": ["x/pole_angle", "x/pole_velocity"]},
+        "output": {"components": [{"role": "x/push", "dim": 2, "select": "argmax"}]},
+    }
+
+    def __init__(self):
+        self.calls = 0
+
+    def predict_batch(self, obs):
+        self.calls += 1
+        lean = obs.sum(1)
+        return np.stack([-lean, lean + 1e-3 * self.calls], axis=1)
+"""
+
+
+@pytest.mark.parametrize("command", ["probe", "eval"])
+def test_policy_that_can_be_built_once_is_told_what_to_do(command, tmp_path):
+    file = tmp_path / f"once_{command}.py"
+    file.write_text(ONCE, encoding="utf-8")
+    lanes = ("--num-envs", "4") if command == "eval" else ()
+    result = rlmesh(command, str(file), "--env", "CartPole-v1", *lanes)
+    assert result.exit_code == 2
+    flat = " ".join(result.output.split())
+    assert "a second instance of the policy cannot be built" in flat
+    assert "the device is taken" in flat
+    assert "--no-probe with --instances shared" in flat
+
+
+def test_scores_are_compared_where_a_choice_shows_nothing(tmp_path):
+    """A thousandth more a call changes hardly any choice, but every score."""
+    file = tmp_path / "drifting.py"
+    file.write_text(DRIFTING, encoding="utf-8")
+    route = str(ROOT / "examples" / "cartpole_tagged.yaml")
+    told = json.loads(rlmesh("probe", str(file), "--route", route, "--json").stdout)
+    assert told["verdict"] == "leaks"
+    result = rlmesh("eval", str(file), "--route", route, "--num-envs", "4", "--out", str(tmp_path / "runs"))
+    assert result.exit_code == 2, result.output

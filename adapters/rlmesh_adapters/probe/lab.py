@@ -17,7 +17,7 @@ from rlmesh_adapters.batches import Batch, copy_batch, leaves, take_rows
 from rlmesh_adapters.context import EpisodeContext
 from rlmesh_adapters.contract import RouteContract, RoutePlan
 from rlmesh_adapters.engine import AdapterEngine
-from rlmesh_adapters.errors import HarnessError, describe_error, user_place
+from rlmesh_adapters.errors import HarnessError, LoadError, describe_error, user_place
 from rlmesh_adapters.predictions import Prediction
 
 from .answers import Answer, answer_of, scale_of
@@ -37,6 +37,10 @@ class OverdueError(BaseException):
 
 #: Runs what is entered for so many seconds at most, and raises OverdueError in it then.
 Deadline = Callable[[float], contextlib.AbstractContextManager[object]]
+
+
+class SecondInstanceError(LoadError):
+    """The policy could be built, but not again."""
 
 
 class Budget:
@@ -126,7 +130,10 @@ class Lab:
         self.sessions: list[Session] = []
 
     def fresh(self, build: Callable[[], Any] | None = None) -> Session:
-        """Return a session with an instance of its own; raises Spent where there is no time to build it."""
+        """Return a session with an instance of its own.
+
+        Raises Spent where there is no time to build it, SecondInstanceError where it cannot be built again.
+        """
         self.budget.take_instance()
         session = Session(self, f"s{self.budget.instances}", build or self.build)
         self.sessions.append(session)
@@ -167,7 +174,15 @@ class Session:
         self._lab.sources.arrange(_SEED)
         budget = self._lab.budget
         began = budget.seconds
-        self._policy = self._build()
+        try:
+            self._policy = self._build()
+        except HarnessError as error:
+            raise SecondInstanceError(
+                f"a second instance of the policy cannot be built: {error.cause}",
+                where=error.where,
+                mend="instances are compared, so they must not get in each other's way; "
+                "else use --num-envs 1, or --no-probe with --instances shared",
+            ) from error
         budget.slowest_build = max(budget.slowest_build, budget.seconds - began)
         self._lab.sources.look_into(self._policy)
         return self._policy
@@ -218,7 +233,7 @@ class Session:
             lab.complaints.append(describe_error(error))
             answers = [Answer(np.empty(0), False, describe_error(error))] * count
         else:
-            answers = self._answers(prediction, count)
+            answers = self._answers(prediction, count, None if adapter is None else adapter.outputs)
             self._note_side(given, before, prediction.actions)
         lab.answers.extend(answers)
         lab.largest = max(lab.largest, scale_of(answers))
@@ -228,8 +243,11 @@ class Session:
         """Return contexts whose random numbers begin anew at each call."""
         return [EpisodeContext(f"{self._name}-{self._episode}-{row}", row, _SEED + row) for row in range(count)]
 
-    def _answers(self, prediction: Prediction, count: int) -> list[Answer]:
+    def _answers(self, prediction: Prediction, count: int, outputs: Any) -> list[Answer]:
+        """Return an answer a row: what the model put out, if that is converted: scores say more than choices."""
         answers = []
+        # Of a batch with failures the outputs are those of the other rows.
+        shown = prediction.actions if outputs is None or prediction.failures else outputs
         for row in range(count):
             failure = prediction.failures.get(row)
             if failure is not None or prediction.actions is None:
@@ -237,7 +255,7 @@ class Session:
                 self._lab.complaints.append(message)
                 answers.append(Answer(np.empty(0), False, message))
             else:
-                answers.append(answer_of(prediction.actions, row))
+                answers.append(answer_of(shown, row))
         return answers
 
     def _note_side(self, given: Batch, before: list[Any], actions: Any) -> None:
