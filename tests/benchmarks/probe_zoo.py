@@ -37,6 +37,8 @@ def rule_rejects(policy: Any, seed: int) -> bool:
 
     def ask(obs: np.ndarray) -> Any:
         answer = instance.predict(obs, **options)
+        if isinstance(answer, dict):
+            answer = np.concatenate([np.ravel(part) for part in answer.values()])
         return np.asarray(answer[0] if isinstance(answer, tuple) else answer, float)
 
     def gap(first: Any, second: Any) -> float | None:

@@ -1,4 +1,4 @@
-"""Probing a policy of the zoo: observations are four normal numbers, actions three free ones or one of three."""
+"""Probing a policy of the zoo: observations are four numbers, actions three free ones, one of three, or both."""
 
 from __future__ import annotations
 
@@ -30,10 +30,12 @@ def probe(policy: Any, *, seed: int, is_short: bool = False, most_seconds: float
     """Run the battery on a class of the zoo, with observations of a seed."""
     rng = np.random.default_rng(seed)
     batches = [rng.normal(size=(4, 4)).astype(np.float32) for _ in range(5)]
-    is_discrete = getattr(policy, "is_discrete", False)
+    action = CHOICE if getattr(policy, "is_discrete", False) else free(3, np.float64)
+    if getattr(policy, "is_named", False):
+        action = SpaceView(kind="dict", children=(("arm", action), ("hand", CHOICE)))
     contract = RouteContract(
         observation=free(4, np.float32),
-        action=CHOICE if is_discrete else free(3, np.float64),
+        action=action,
         num_lanes=4,
         horizon=getattr(policy, "horizon", 1),
     )

@@ -166,6 +166,23 @@ class TellsTime:
         return act(obs) + context.step
 
 
+class Chooses:
+    is_discrete = True
+
+    def predict(self, obs):
+        return int(np.argmax(act(obs)))
+
+
+class Named:
+    """Gives an action of several parts."""
+
+    is_named = True
+
+    def predict_batch(self, obs):
+        scores = act(obs)
+        return {"arm": scores, "hand": scores.argmax(1)}
+
+
 VERDICTS = {
     Linear: {"stateless"},
     Perceptron: {"stateless"},
@@ -186,4 +203,6 @@ VERDICTS = {
     SwitchedOff: {"stateless"},
     HasReset: {"stateless"},
     TellsTime: {"stateless"},
+    Chooses: {"stateless"},
+    Named: {"stateless"},
 }
