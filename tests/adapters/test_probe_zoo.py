@@ -137,3 +137,21 @@ def test_a_policy_that_is_too_slow_for_one_answer_more_is_unchecked():
     verdict = probe(Heavy, seed=0, most_seconds=0.2)
     assert verdict.verdict == "unchecked"
     assert not verdict.is_safe
+
+
+@pytest.mark.parametrize("is_short", [True, False])
+@pytest.mark.parametrize("base", [clean.Linear, faulty.Latch, faulty.BatchMean], ids=name)
+def test_every_instance_is_closed(base, is_short):
+    living = []
+
+    class Watched(base):
+        def __init__(self):
+            super().__init__()
+            living.append(self)
+
+        def close(self):
+            living.remove(self)
+
+    verdict = probe(Watched, seed=0, is_short=is_short)
+    assert verdict.instances > 1
+    assert living == []

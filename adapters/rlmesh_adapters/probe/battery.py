@@ -9,7 +9,6 @@ import msgspec
 
 from rlmesh_adapters.batches import Batch, leaves, take_rows
 from rlmesh_adapters.contract import RouteContract
-from rlmesh_adapters.corners import choose_corner
 
 from .agreement import check_agreement
 from .coupling import check_coupling
@@ -65,24 +64,26 @@ def run_battery(
     Raises HarnessError where no instance can be built or configured. Global random sources are put back.
     """
     budget = Budget(most_calls=SHORT_CALLS if is_short else None, most_seconds=most_seconds, clock=clock)
-    corner = choose_corner(build(), contract.horizon)
-    if not corner.is_batched:
-        # A lane at a time: several rows in one call would be several calls.
-        batches = _single(batches)
     lab = Lab(build, contract, batches, budget, renew=renew, deadline=deadline)
     findings = Findings(lab, is_short=is_short)
     results: list[TestResult] = []
     try:
-        _run(findings, results, changes, is_batched=corner.is_batched)
+        findings.first = lab.fresh()
+        plan = findings.first.plan
+        is_batched = plan.corner.endswith("_batch")
+        if not is_batched:
+            # A lane at a time: several rows in one call would be several calls.
+            lab.use(_single(batches))
+        _run(findings, results, changes, is_batched=is_batched)
     finally:
         lab.close()
     if lab.overdue:
         results.append(TestResult(name="time", outcome="not checked", sentence=lab.overdue))
     return ProbeVerdict(
-        **_overall(results, findings, passes_state=corner.wants_state),
+        **_overall(results, findings, passes_state=plan.passes_state),
         tests=tuple(results),
         is_unsure=findings.is_unsure,
-        corner=corner.name,
+        corner=plan.corner,
         calls=budget.calls,
         instances=budget.instances,
         seconds=budget.seconds,
@@ -113,7 +114,7 @@ def _run(
         return results[-1]
 
     try:
-        findings.first = lab.fresh()
+        assert findings.first is not None
         findings.firsts[0] = findings.first.ask(lab.batches[0])
     except Spent:
         results.append(TestResult(name="fresh", outcome="not checked", sentence="There was no time for one call."))

@@ -115,11 +115,11 @@ class Lab:
         self.deadline = deadline or (lambda seconds: contextlib.nullcontext())
         #: Which call did not return in time, and where it was; empty if all did.
         self.overdue = ""
-        self.build, self.batches, self.budget, self.renew = build, list(batches), budget, renew
+        self.build, self.budget, self.renew = build, budget, renew
+        self.use(batches)
         self.contract = msgspec.structs.replace(
             contract, num_lanes=1, sharing="shared", ensemble=None, batch_rows=None
         )
-        self.rows = len(leaves(batches[0])[0])
         self.sources = RandomSources()
         self.sides: list[Side] = []
         #: Every answer that was given, to look at as a whole.
@@ -128,6 +128,11 @@ class Lab:
         self.largest = 0.0
         self.complaints: list[str] = []
         self.sessions: list[Session] = []
+
+    def use(self, batches: Sequence[Batch]) -> None:
+        """Ask with these batches from now on."""
+        self.batches = list(batches)
+        self.rows = len(leaves(batches[0])[0])
 
     def fresh(self, build: Callable[[], Any] | None = None) -> Session:
         """Return a session with an instance of its own.
@@ -177,6 +182,8 @@ class Session:
         try:
             self._policy = self._build()
         except HarnessError as error:
+            if self._lab.budget.instances < 2:
+                raise
             raise SecondInstanceError(
                 f"a second instance of the policy cannot be built: {error.cause}",
                 where=error.where,
