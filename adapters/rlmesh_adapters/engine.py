@@ -6,7 +6,6 @@ Axes: N lanes, M asking rows, H actions of a chunk.
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from .context import EpisodeContext
 from .contract import SHARINGS, RouteContract, RoutePlan
 from .corners import Corner, choose_corner, corner_names
 from .errors import EnvironmentBuildError, HarnessError, LoadError
-from .instances import Instances
+from .instances import Instances, close_quietly
 from .padding import with_rows
 from .predictions import Prediction
 from .roster import check_episode_ids
@@ -250,10 +249,7 @@ def _build_each(first: Any, build_policy: Callable[[], Any], count: int) -> list
 
 def _close_unused(policies: Sequence[Any]) -> None:
     for policy in {id(policy): policy for policy in policies}.values():
-        with contextlib.suppress(Exception, SystemExit):  # the first error says more
-            close = getattr(policy, "close", None)
-            if callable(close):
-                close()
+        close_quietly(policy)
 
 
 def _sharing(policy: object, corner: Corner, contract: RouteContract) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -201,3 +202,11 @@ def _hook(policy: Any, name: str) -> Callable[[EpisodeContext], Any] | None:
     if "context" in parameter_names(hook):
         return lambda context: hook(context=context)
     return lambda context: hook()
+
+
+def close_quietly(policy: Any) -> None:
+    """Call the policy's `close` if it has one; what that raises is of no interest any more."""
+    with contextlib.suppress(Exception, SystemExit):
+        close = getattr(policy, "close", None)
+        if callable(close):
+            close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rlmesh_adapters.instances import close_quietly
 from rlmesh_adapters.modes import EvalMode
 
 from .findings import Findings
@@ -11,9 +12,11 @@ from .verdicts import TestResult
 def check_mode(findings: Findings) -> TestResult:
     """Modules that were left in training mode; a run puts them into eval mode, and back afterwards."""
     modes = EvalMode()
-    modes.enter(findings.lab.build())
+    policy = findings.lab.build()
+    modes.enter(policy)
     left = modes.count_training
     modes.leave()
+    close_quietly(policy)
     if not left:
         return TestResult(name="mode", outcome="pass", sentence="No module is in training mode.")
     return TestResult(
