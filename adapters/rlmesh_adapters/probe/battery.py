@@ -101,20 +101,18 @@ def _run(
 ) -> None:
     lab = findings.lab
 
-    def check(name: str, test: Callable[[], TestResult]) -> TestResult | None:
+    def check(name: str, test: Callable[[Findings], TestResult]) -> None:
         try:
-            results.append(test())
+            results.append(test(findings))
         except Spent:
             sentence = "There was no time, or no call, left for it."
             if findings.is_unsure:
                 # What is known so far is no reason to refuse a policy.
                 sentence = "Answers differed, and no call was left to tell chance from memory."
             results.append(TestResult(name=name, outcome="not checked", sentence=sentence))
-            return None
-        return results[-1]
 
+    assert findings.first is not None
     try:
-        assert findings.first is not None
         findings.firsts[0] = findings.first.ask(lab.batches[0])
     except Spent:
         results.append(TestResult(name="fresh", outcome="not checked", sentence="There was no time for one call."))
@@ -122,26 +120,26 @@ def _run(
     if any(answer.failure for answer in findings.firsts[0]):
         results.append(check_shape(findings))
         return
-    check("fresh", lambda: check_hidden_noise(findings))
+    check("fresh", check_hidden_noise)
     for name, test in _SHORT if findings.is_short else _EARLY:
-        check(name, lambda test=test: test(findings))  # type: ignore[misc]
+        check(name, test)
         if findings.remembers and findings.is_short:
             break
     if not findings.is_short:
         for name, test in _LATE:
             if not findings.remembers:
-                check(name, lambda test=test: test(findings))  # type: ignore[misc]
+                check(name, test)
     if not findings.remembers:
-        check("noise", lambda: check_noise(findings))
+        check("noise", check_noise)
     if findings.remembers:
-        check("reset", lambda: check_reset(findings))
+        check("reset", check_reset)
     if is_batched:
-        check("lane-coupling", lambda: check_coupling(findings))
+        check("lane-coupling", check_coupling)
     if not findings.is_short:
-        check("corners", lambda: check_agreement(findings))
-        check("guest", lambda: check_guest(findings, changes))
-        check("mode", lambda: check_mode(findings))
-    check("shape", lambda: check_shape(findings))
+        check("corners", check_agreement)
+        check("guest", lambda known: check_guest(known, changes))
+        check("mode", check_mode)
+    check("shape", check_shape)
 
 
 def _overall(results: Sequence[TestResult], findings: Findings, *, passes_state: bool) -> dict[str, str]:
