@@ -83,7 +83,7 @@ def decide(
     elif sharing == "auto" and verdict.is_unsure:
         sharing = "episode"  # right for all but what outlives an instance
     if verdict.verdict == "unchecked":
-        _note_unchecked(book, verdict)
+        _note_unchecked(book, verdict, sharing)
     return Decision(
         sharing=sharing,
         is_cleared=is_shown,
@@ -91,13 +91,14 @@ def decide(
     )
 
 
-def _note_unchecked(book: AdvisoryBook, verdict: ProbeVerdict) -> None:
+def _note_unchecked(book: AdvisoryBook, verdict: ProbeVerdict, sharing: str) -> None:
     if verdict.is_unsure:
         book.add(
             "probe-unsure",
             "caution",
-            f"answers differed with what came before, and {verdict.calls} calls were too few to tell chance from "
-            "memory: every episode gets a new instance; `rlmesh probe` can tell",
+            f"answers differed with what came before, and {verdict.calls} calls were too few to find out why: "
+            + ("every episode gets a new instance; " if sharing == "episode" else "")
+            + "`rlmesh probe` can tell",
         )
     else:
         book.add(

@@ -155,3 +155,12 @@ def test_every_instance_is_closed(base, is_short):
     verdict = probe(Watched, seed=0, is_short=is_short)
     assert verdict.instances > 1
     assert living == []
+
+
+@pytest.mark.parametrize("policy", SHOWS_IN_A_CHOICE, ids=name)
+def test_memory_that_no_call_was_left_to_look_into_is_no_reason_to_share(policy):
+    """With every number of calls: what was seen to differ is never just `unchecked`."""
+    for most_calls in range(4, 40):
+        verdict = probe(choosing(policy), seed=most_calls, is_short=True, most_calls=most_calls)
+        has_failed = any(test.outcome == "fail" for test in verdict.tests)
+        assert verdict.verdict != "unchecked" or verdict.is_unsure or not has_failed, (most_calls, verdict)

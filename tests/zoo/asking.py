@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rlmesh_adapters.contract import RouteContract
-from rlmesh_adapters.probe.battery import run_battery
+from rlmesh_adapters.probe.battery import SHORT_CALLS, run_battery
 from rlmesh_adapters.probe.verdicts import ProbeVerdict
 from rlmesh_adapters.spaces import SpaceView, frozen_array
 
@@ -26,7 +26,9 @@ def free(width: int, dtype: Any) -> SpaceView:
     return SpaceView(kind="box", shape=(width,), dtype=np.dtype(dtype), low=low, high=high)
 
 
-def probe(policy: Any, *, seed: int, is_short: bool = False, most_seconds: float = 30.0) -> ProbeVerdict:
+def probe(
+    policy: Any, *, seed: int, is_short: bool = False, most_seconds: float = 30.0, most_calls: int = SHORT_CALLS
+) -> ProbeVerdict:
     """Run the battery on a class of the zoo, with observations of a seed."""
     rng = np.random.default_rng(seed)
     batches = [rng.normal(size=(4, 4)).astype(np.float32) for _ in range(5)]
@@ -40,5 +42,11 @@ def probe(policy: Any, *, seed: int, is_short: bool = False, most_seconds: float
         horizon=getattr(policy, "horizon", 1),
     )
     return run_battery(
-        policy, contract, batches, clock=time.perf_counter, is_short=is_short, most_seconds=most_seconds
+        policy,
+        contract,
+        batches,
+        clock=time.perf_counter,
+        is_short=is_short,
+        most_seconds=most_seconds,
+        short_calls=most_calls,
     )

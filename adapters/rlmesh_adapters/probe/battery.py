@@ -53,17 +53,18 @@ def run_battery(
     renew: Callable[[], Callable[[], Any]] | None = None,
     changes: Callable[[], list[str]] = list,
     deadline: Deadline | None = None,
+    short_calls: int = SHORT_CALLS,
 ) -> ProbeVerdict:
     """Test a policy as a route would use it.
 
     build: returns a fresh policy. contract: of the route. batches: at least four different batches (M, ...) of
     observations, M at least 4. clock: returns seconds. is_short: few calls, as before a run.
     most_seconds: what is not checked within is listed as such. renew: see Lab. changes: see check_guest.
-    deadline: see Lab.
+    deadline: see Lab. short_calls: that the short form may make.
 
     Raises HarnessError where no instance can be built or configured. Global random sources are put back.
     """
-    budget = Budget(most_calls=SHORT_CALLS if is_short else None, most_seconds=most_seconds, clock=clock)
+    budget = Budget(most_calls=short_calls if is_short else None, most_seconds=most_seconds, clock=clock)
     lab = Lab(build, contract, batches, budget, renew=renew, deadline=deadline)
     findings = Findings(lab, is_short=is_short)
     results: list[TestResult] = []
@@ -82,7 +83,7 @@ def run_battery(
     return ProbeVerdict(
         **_overall(results, findings, passes_state=plan.passes_state),
         tests=tuple(results),
-        is_unsure=findings.is_unsure,
+        is_unsure=findings.is_unsure or (findings.remembers and not _is_checked(results, "reset")),
         corner=plan.corner,
         calls=budget.calls,
         instances=budget.instances,
@@ -142,6 +143,10 @@ def _run(
     check("shape", check_shape)
 
 
+def _is_checked(results: Sequence[TestResult], name: str) -> bool:
+    return any(result.name == name and result.outcome != "not checked" for result in results)
+
+
 def _overall(results: Sequence[TestResult], findings: Findings, *, passes_state: bool) -> dict[str, str]:
     outcome = {result.name: result.outcome for result in results}
     if outcome.get("shape") == "fail":
@@ -151,7 +156,7 @@ def _overall(results: Sequence[TestResult], findings: Findings, *, passes_state:
     if findings.remembers:
         if outcome.get("reset") == "pass" and not findings.outlives:
             return {"verdict": "episode_clean", "recommended": "lane"}
-        if outcome.get("reset", "not checked") == "not checked" and not findings.outlives:
+        if not _is_checked(results, "reset") and not findings.outlives:
             return {"verdict": "unchecked", "recommended": "lane"}
         return {"verdict": "leaks", "recommended": "nothing" if findings.outlives else "episode"}
     if outcome.get("guest") == "fail":

@@ -41,7 +41,8 @@ class ProbeVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
     verdict: one of OVERALL. recommended: `shared`, `lane`, `episode` (a new instance an episode), `state`,
     `one lane` or `nothing`. is_unsure: whether answers differed,
-    and there was no call left to say why. calls: of the policy. instances: that were built. seconds: it took.
+    and there was no call left to say why, or whether a reset clears it.
+    calls: of the policy. instances: that were built. seconds: it took.
     """
 
     verdict: str
