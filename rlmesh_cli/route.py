@@ -163,6 +163,8 @@ def _check_success(route: Route, document: Document, flags: Flags) -> None:
         cause = "success needs either `key` or `return_at_least`"
     elif success.key is None and success.when != "final":
         cause = f"`when: {success.when}` is of no use with `return_at_least`: a return is known at the end"
+    elif success.steps is not None and success.when != "held":
+        cause = f"`steps: {success.steps}` is of no use with `when: {success.when}`"
     elif success.key is not None and not success.key.strip():
         cause = "the `key` of success is empty"
     else:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from .documents import KeyPath
-from .outcomes import SuccessRule
+from .outcomes import HELD_STEPS, SuccessRule
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 NonNegative = Annotated[int, msgspec.Meta(ge=0)]
@@ -25,6 +25,7 @@ class EnvRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """The environment; see rlmesh_envs.request.
 
     max_episode_seconds: wall-clock seconds after which we end an episode; null is no limit.
+    step_timeout: seconds after which one step or reset is an error; null waits.
     """
 
     id: str = ""
@@ -36,20 +37,29 @@ class EnvRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     start_method: Literal["fork", "forkserver", "spawn"] | None = None
     max_episode_steps: Count | None = None
     max_episode_seconds: Positive | None = None
+    step_timeout: Positive | None = None
 
 
 class PolicyRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The policy: `policy.py`, `policy.py:Name`, `package.module:Name`, `random` or `zero`."""
+    """The policy: `policy.py`, `policy.py:Name`, `package.module:Name`, `random`, `zero` or `hold`.
+
+    call_timeout: seconds after which a call is an error; null waits.
+    """
 
     source: str = ""
     params: dict[str, Any] = {}
+    call_timeout: Positive | None = None
 
 
 class SuccessRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """When an episode counts as a success: an info key, or a bound on the return."""
+    """When an episode counts as a success: an info key, or a bound on the return.
+
+    when: `final` (last report), `any` (some report) or `held` (`steps` reports in a row, 10 if not said).
+    """
 
     key: str | None = None
-    when: Literal["final", "any"] = "final"
+    when: Literal["final", "any", "held"] = "final"
+    steps: Count | None = None
     return_at_least: float | None = None
 
 
@@ -103,7 +113,7 @@ class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             return SuccessRule()
         if declared.key is None:
             return SuccessRule(return_at_least=declared.return_at_least)
-        return SuccessRule(keys=(declared.key,), when=declared.when)
+        return SuccessRule(keys=(declared.key,), when=declared.when, steps=declared.steps or HELD_STEPS)
 
 
 class Flags(msgspec.Struct, frozen=True, kw_only=True):

@@ -35,15 +35,16 @@ class Tally(msgspec.Struct):
 class Shares:
     """Running sums over the whole run; an episode's part is the difference between its end and its start.
 
-    steps: vector steps. calls: policy calls in which every running lane was asked.
+    steps: vector steps. calls: policy calls in which every running lane was asked. planned: actions in their chunks.
     env, policy, predict: seconds a lane, each vector step's time divided by the lanes it served.
     """
 
-    __slots__ = ("calls", "env", "policy", "predict", "steps")
+    __slots__ = ("calls", "env", "planned", "policy", "predict", "steps")
 
     def __init__(self) -> None:
         self.steps = 0
         self.calls = 0
+        self.planned = 0
         self.env = 0.0
         self.policy = 0.0
         self.predict = 0.0
