@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from rlmesh_adapters.baselines import BASELINES
 from rlmesh_adapters.contract import RouteContract
 from rlmesh_envs.make import Lanes
@@ -84,3 +86,8 @@ def env_request(route: Route) -> EnvRequest:
         max_episode_steps=env.max_episode_steps,
         prepare=partial(prepare_worker, route.policy.source),
     )
+
+def alone(route: Route) -> Route:
+    """Return a route whose episodes are played on one lane in this process, without a vector environment's mode."""
+    env = msgspec.structs.replace(route.env, vectorization="sync", autoreset=None, start_method=None)
+    return msgspec.structs.replace(route, env=env, num_envs=1)

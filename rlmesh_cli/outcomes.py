@@ -20,7 +20,7 @@ class SuccessRule(msgspec.Struct, frozen=True, kw_only=True):
     """When an episode counts as a success.
 
     keys: info keys it is read from, the first that reports wins.
-    when: `final` (the last value reported), `any` (true at some step) or `held` (true at `steps` reports in a row).
+    when: `final` (the last value reported), `any` (true at some step) or `held` (true at `steps` reports running).
     return_at_least: instead of an info, a bound on the return.
     """
 

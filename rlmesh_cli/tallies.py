@@ -35,7 +35,8 @@ class Tally(msgspec.Struct):
 class Shares:
     """Running sums over the whole run; an episode's part is the difference between its end and its start.
 
-    steps: vector steps. calls: policy calls in which every running lane was asked. planned: actions in their chunks.
+    steps: vector steps. calls: policy calls in which every running lane was asked.
+    planned: actions in the chunks of those calls.
     env, policy, predict: seconds a lane, each vector step's time divided by the lanes it served.
     """
 
