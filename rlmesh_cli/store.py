@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import datetime
-import math
 import os
 import re
 import secrets
@@ -90,21 +89,3 @@ def _make_folder(parent: Path, env: str, policy: str) -> Path:
 def _safe(name: str) -> str:
     """Return a name that every file system takes: letters, digits, dot, dash and underscore."""
     return _UNSAFE.sub("-", name).strip("-.")[:_LONGEST] or "unnamed"
-
-
-def read_episodes(path: Path) -> list[EpisodeResult]:
-    """Return the rows of a run folder's `episodes.jsonl`, in index order; a torn last line is left out."""
-    rows = []
-    decoder = msgspec.json.Decoder(EpisodeResult)
-    for line in (path / "episodes.jsonl").read_bytes().splitlines(keepends=True):
-        if line.endswith(b"\n"):
-            rows.append(decoder.decode(line) if b'"nonfinite"' not in line else _with_nan(line))
-    return sorted(rows, key=lambda row: row.index)
-
-
-def _with_nan(line: bytes) -> EpisodeResult:
-    """Return a row whose return is flagged as not finite; the file does not say which infinity it was."""
-    plain = msgspec.json.decode(line)
-    if "return" in plain.get("nonfinite", ()):
-        plain["return"] = math.nan
-    return msgspec.convert(plain, EpisodeResult)

@@ -15,7 +15,15 @@ from hypothesis import strategies as st
 
 from rlmesh_adapters.errors import HarnessError
 from rlmesh_cli import store
-from rlmesh_cli.store import RunStore, read_episodes
+from rlmesh_cli.episodes import EpisodeResult
+from rlmesh_cli.row_reader import read_lines
+from rlmesh_cli.store import RunStore
+
+
+def read_episodes(folder: Path) -> list[EpisodeResult]:
+    """Return the rows of a folder in index order."""
+    rows = [one for _, one in read_lines(folder / "episodes.jsonl").rows]
+    return sorted(rows, key=lambda one: one.index)
 
 
 def opened(parent: Path, env: str = "CartPole-v1", policy: str = "policy") -> RunStore:
