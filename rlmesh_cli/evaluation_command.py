@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from .exits import Exit
 from .flags import RouteRequest, read_flags
 from .progress import make_watcher
 from .records import strict_json
+from .resuming import AUTO, Resumption, extended, recorded_route
 from .route import read_route
 from .signals import StopOnSignal
 from .streams import drop_output, user_output_to_stderr
@@ -33,6 +35,8 @@ class Request(RouteRequest, frozen=True, kw_only=True):
     verify_lanes: int | None = None
     is_probed: bool = True
     is_forced: bool = False
+    resume: str | None = None
+    extend: int | None = None
 
 
 def run(request: Request) -> Exit:
@@ -47,7 +51,16 @@ def run(request: Request) -> Exit:
         # A policy file may change the folder; what the user typed is meant from here.
         out = request.out.absolute()
         with user_output_to_stderr(), StopOnSignal() as stopper:
-            route, digest = read_route(request.route, read_flags(request))
+            flags = read_flags(request)
+            resumption = _resumption(request, out)
+            stored = resumption.stored if resumption is not None else None
+            if stored is not None and request.extend is not None:
+                episodes = extended(stored, request.extend, is_counted=request.episodes is not None)
+                flags.values[("episodes",)] = episodes
+                flags.names[("episodes",)] = "--extend"
+            is_bare = request.policy is None and request.env is None
+            base = recorded_route(stored) if stored is not None and is_bare else None
+            route, digest = read_route(request.route, flags, base)
             source = source_record(request.route, digest)
             watcher = make_watcher(is_silent=request.as_json or request.quiet)
             evaluation = evaluate(
@@ -56,6 +69,7 @@ def run(request: Request) -> Exit:
                 watcher=watcher,
                 stopper=stopper,
                 source=source,
+                resumption=resumption,
                 trusts_entrypoints=request.trusts_entrypoints,
                 verified=request.verify_lanes,
                 is_probed=request.is_probed,
@@ -70,7 +84,8 @@ def run(request: Request) -> Exit:
         say(
             "rlmesh: interrupted before the first episode; nothing was written"
             if known is None
-            else f"rlmesh: interrupted; what had finished is in {known.folder}"
+            else f"rlmesh: interrupted; what had finished is in {known.folder}\n"
+            f"rlmesh: go on with: rlmesh eval --resume {shlex.quote(str(known.folder))}"
         )
         return Exit.INTERRUPTED
     except BrokenPipeError:
@@ -78,6 +93,18 @@ def run(request: Request) -> Exit:
     except (Exception, SystemExit):  # user code that leaves must not end us without a result
         return say_bug()
     return code
+
+
+def _resumption(request: Request, out: Path) -> Resumption | None:
+    if request.extend is not None and request.resume is None:
+        raise RouteError(
+            "it is not said which run gets more episodes", where="--extend", mend="add --resume RUN"
+        )
+    if request.resume is None:
+        return None
+    if request.resume == AUTO and request.extend is not None:
+        raise RouteError("a finished run has to be named", where="--extend", mend="give --resume RUN, not auto")
+    return Resumption(request.resume, out)
 
 
 def exit_code(evaluation: Evaluation, *, strict: bool) -> Exit:

@@ -17,13 +17,15 @@ from .schema import SECTIONS, Flags, Route, WrapperRoute
 from .sources import split_source
 
 
-def read_route(path: Path | None, flags: Flags) -> tuple[Route, str | None]:
+def read_route(path: Path | None, flags: Flags, base: Document | None = None) -> tuple[Route, str | None]:
     """Return the route of a file, with the flags in place of what it says, and the file's SHA-256.
+
+    base: what stands in place of a file, such as the route of an earlier run.
 
     Raises RouteError with file and line, or the flag, for unknown keys (naming the nearest), wrong types, counts
     below one, seeds that do not match the episodes, and a missing environment or policy.
     """
-    document = Document("route", {}, {}) if path is None else _read(path)
+    document = (base or Document("route", {}, {})) if path is None else _read(path)
     if not isinstance(document.value, dict):
         raise RouteError(
             f"a route is a mapping of keys, got {kind_of(document.value)}",

@@ -13,8 +13,8 @@ import msgspec
 from rlmesh_adapters.errors import HarnessError, nearest
 
 from .episodes import EpisodeResult
-from .row_reader import EPISODES, RESTORE, check_rows, read_lines
-from .store import RUN_SCHEMA
+from .row_reader import RESTORE, check_rows, read_lines
+from .store import EPISODES, RUN_SCHEMA
 
 RECORD, SUMMARY, SUMMARY_SCHEMA = "run.json", "summary.json", "rlmesh.summary.v1"
 LATEST = "latest"

@@ -70,6 +70,19 @@ class EnsembleRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     linear: tuple[str, ...] = ()
 
 
+class BaselineRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A run to be judged against; see rlmesh_cli.comparing.
+
+    run: folder of the run. margin: how much worse is still as good, such as 5%. alpha: error rate of the judgement.
+    """
+
+    run: str
+    margin: str | float = "5%"
+    alpha: Annotated[float, msgspec.Meta(gt=0, lt=0.5)] = 0.05
+    metrics: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
+
+
 class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Everything that a run is made of.
 
@@ -78,7 +91,11 @@ class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     instances: `shared`, `lane` (one policy object a lane), `episode` (a new one an episode) or `auto`.
     batch_rows: rows that every batched policy call is padded to.
     seed: episode i resets with seed + i; seeds: or one seed an episode, as listed.
-    metrics: info keys of numbers to keep by episode. gates: bars such as `success_rate >= 0.9`.
+    metrics: info keys of numbers to keep by episode. gates: bars such as `success_rate >= 0.9`; gate_on: what they
+        are held against, the `value` or the end of its interval that is worse (`lower`).
+    confidence: of intervals. until: stop early, by `width<0.1` or `decided`.
+    max_errors: errored episodes after which the run stops.
+    baseline: a run that this one must not be worse than. controls: built-in policies to play beside it.
     """
 
     version: Literal[1] = 1
@@ -97,6 +114,12 @@ class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     success: SuccessRoute | None = None
     metrics: tuple[str, ...] = ()
     gates: tuple[str, ...] = ()
+    gate_on: Literal["value", "lower"] = "value"
+    confidence: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.95
+    until: str | None = None
+    max_errors: NonNegative | None = None
+    baseline: BaselineRoute | None = None
+    controls: tuple[Literal["random", "zero", "hold"], ...] = ()
 
     @property
     def episode_seeds(self) -> tuple[int, ...]:
@@ -132,4 +155,5 @@ SECTIONS: dict[KeyPath, type[msgspec.Struct]] = {
     ("policy",): PolicyRoute,
     ("success",): SuccessRoute,
     ("ensemble",): EnsembleRoute,
+    ("baseline",): BaselineRoute,
 }

@@ -64,7 +64,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     metrics: dict[str, Spread | None]
 
 
-def summarise(rows: Sequence[EpisodeResult], *, planned: int, rule: str, metrics: Sequence[str]) -> Summary:
+def summarise(
+    rows: Sequence[EpisodeResult], *, planned: int, rule: str, metrics: Sequence[str], confidence: float = 0.95
+) -> Summary:
     """Add up rows.
 
     planned: episodes that were asked for. rule: the success rule in words. metrics: info keys to report.

@@ -16,7 +16,7 @@ from gymnasium import spaces
 from rlmesh_adapters.advisories import Advisory
 from rlmesh_adapters.errors import HarnessError
 from rlmesh_cli.episodes import EpisodeError, EpisodeResult, Seconds
-from rlmesh_cli.evaluate import Evaluation
+from rlmesh_cli.evaluation import Evaluation
 from rlmesh_cli.evaluation_command import Request, run
 from rlmesh_cli.gates import GateVerdict
 from rlmesh_cli.stats import summarise
