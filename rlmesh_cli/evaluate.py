@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from .evaluation import Evaluation
 from .gates import parse_gate
@@ -15,31 +14,7 @@ from .run_record import RunRecord
 from .schema import Route
 from .session import Session
 from .stage import staged
-from .tallies import Tally
-
-
-class Watcher(Protocol):
-    """Whoever looks on while episodes are played."""
-
-    def begin(self, planned: int) -> None:
-        """Called once, before the first step."""
-        ...
-
-    def tick(self, tally: Tally, done: int) -> None:
-        """Called now and then with what was done so far."""
-        ...
-
-    def end(self) -> None:
-        """Called once, after the last step."""
-        ...
-
-
-class Stopper(Protocol):
-    """Whoever may ask for an early end."""
-
-    def watch(self, stop: Callable[[], None]) -> None:
-        """From now on, call `stop` when an end is wanted."""
-        ...
+from .watching import Stopper, Watcher
 
 
 def evaluate(

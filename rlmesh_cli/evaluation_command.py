@@ -97,9 +97,7 @@ def run(request: Request) -> Exit:
 
 def _resumption(request: Request, out: Path) -> Resumption | None:
     if request.extend is not None and request.resume is None:
-        raise RouteError(
-            "it is not said which run gets more episodes", where="--extend", mend="add --resume RUN"
-        )
+        raise RouteError("it is not said which run gets more episodes", where="--extend", mend="add --resume RUN")
     if request.resume is None:
         return None
     if request.resume == AUTO and request.extend is not None:

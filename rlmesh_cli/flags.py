@@ -36,6 +36,12 @@ class RouteRequest(msgspec.Struct, frozen=True, kw_only=True):
     horizon: int | None = None
     max_episode_steps: int | None = None
     max_episode_seconds: float | None = None
+    step_timeout: float | None = None
+    call_timeout: float | None = None
+    max_errors: int | None = None
+    confidence: float | None = None
+    gate_on: str | None = None
+    until: str | None = None
     vectorization: str | None = None
     start_method: str | None = None
     autoreset: str | None = None
@@ -55,6 +61,12 @@ _SIMPLE: dict[str, KeyPath] = {
     "horizon": ("horizon",),
     "max_episode_steps": ("env", "max_episode_steps"),
     "max_episode_seconds": ("env", "max_episode_seconds"),
+    "step_timeout": ("env", "step_timeout"),
+    "call_timeout": ("policy", "call_timeout"),
+    "max_errors": ("max_errors",),
+    "confidence": ("confidence",),
+    "gate_on": ("gate_on",),
+    "until": ("until",),
     "vectorization": ("env", "vectorization"),
     "start_method": ("env", "start_method"),
     "autoreset": ("env", "autoreset"),

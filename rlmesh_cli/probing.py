@@ -13,12 +13,12 @@ from rlmesh_adapters.contract import RouteContract
 from rlmesh_adapters.errors import EnvironmentBuildError
 from rlmesh_adapters.probe.battery import run_battery
 from rlmesh_adapters.probe.verdicts import ProbeVerdict, TestResult
+from rlmesh_envs.deadlines import deadline
 from rlmesh_envs.make import Lanes, make_lanes
 from rlmesh_envs.request import EnvInfo
 
 from .auditing import audit
 from .contracting import alone, contract_of, env_request
-from .deadlines import deadline
 from .loading import PolicySource, load_policy
 from .observing import observe
 from .schema import Route

@@ -47,7 +47,7 @@ def fingerprint(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def differences(stored: Mapping[str, Any], record: Mapping[str, Any]) -> list[str]:
-    """Return a line for each field that differs between two records; what an old record lacks is not held against it.
+    """Return a line for each field that differs between two records; what an old one lacks is no difference.
 
     Seeds that go on where the stored ones end are no difference.
     """
@@ -137,7 +137,7 @@ def recorded_route(stored: StoredRun) -> Document:
     route: dict[str, Any] = dict(stored.record["route"])
     file = (stored.record.get("policy") or {}).get("file")
     source = str(route["policy"].get("source", ""))
-    target, colon, attribute = source.partition(".py")
+    _, colon, attribute = source.partition(".py")
     if file is not None and colon:
         route["policy"] = {**route["policy"], "source": f"{file['path']}{attribute}"}
     return Document(f"{stored.folder.name}/run.json", route, {})
@@ -159,7 +159,9 @@ def extended(stored: StoredRun, more: int, *, is_counted: bool) -> int:
             mend="give --seeds with the old ones and the new ones after them, in place of --extend",
         )
     if is_counted:
-        raise RouteError("--episodes and --extend contradict one another", where="--extend", mend="drop one of them")
+        raise RouteError(
+            "--episodes and --extend contradict one another", where="--extend", mend="drop one of them"
+        )
     if stored.record.get("stopped_at") is not None:
         raise RouteError(
             f"the run ended by its stopping rule, `{stored.record.get('stopping_rule')}`",

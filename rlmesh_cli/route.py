@@ -16,6 +16,14 @@ from .documents import Document, KeyPath, show_path
 from .schema import SECTIONS, Flags, Route, WrapperRoute
 from .sources import split_source
 
+#: Numbers that are finite where they are given.
+_FINITE: tuple[KeyPath, ...] = (
+    ("success", "return_at_least"),
+    ("env", "max_episode_seconds"),
+    ("env", "step_timeout"),
+    ("policy", "call_timeout"),
+)
+
 
 def read_route(path: Path | None, flags: Flags, base: Document | None = None) -> tuple[Route, str | None]:
     """Return the route of a file, with the flags in place of what it says, and the file's SHA-256.
@@ -119,7 +127,7 @@ def _check(route: Route, merged: Mapping[str, Any], document: Document, flags: F
         raise RouteError(
             "no policy is named", where="policy.source", mend="give a policy file, or `random` or `zero`"
         )
-    for path in (("success", "return_at_least"), ("env", "max_episode_seconds")):
+    for path in _FINITE:
         number = lookup(merged, path)
         if isinstance(number, float) and not math.isfinite(number):
             raise RouteError(

@@ -73,7 +73,7 @@ class EnsembleRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 class BaselineRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A run to be judged against; see rlmesh_cli.comparing.
 
-    run: folder of the run. margin: how much worse is still as good, such as 5%. alpha: error rate of the judgement.
+    run: folder of the run. margin: how much worse is as good, such as 5%. alpha: error rate of the judgement.
     """
 
     run: str

@@ -5,13 +5,11 @@ from __future__ import annotations
 import contextlib
 import gc
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from .contracting import alone
 from .episodes import EpisodeResult, plan_episodes
 from .evaluation import Evaluation, RunInterruptedError, summary_record
 from .gates import Gate, judge
@@ -23,9 +21,7 @@ from .stage import Stage, staged
 from .stats import summarise
 from .store import RunStore
 from .verifying import Reels, chosen_episodes, verify
-
-if TYPE_CHECKING:
-    from .evaluate import Stopper, Watcher
+from .watching import Stopper, Watcher
 
 
 class Session:

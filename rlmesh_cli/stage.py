@@ -30,8 +30,8 @@ _ROUTE = "eval"
 class Stage:
     """Plays episodes of one route.
 
-    contract: what the engine is configured with. guard: steps after which we end episodes of an environment that has
-    no limit. probe: what was found before, None if nothing was looked for.
+    contract: what the engine is configured with. guard: steps after which we end episodes of an environment that
+    has no limit. probe: what was found before, None if nothing was looked for.
 
     Raises HarnessError where the engine cannot be configured.
     """
