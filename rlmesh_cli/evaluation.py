@@ -56,8 +56,11 @@ class Evaluation(msgspec.Struct, kw_only=True):
 
     @property
     def errors_are_allowed(self) -> bool:
-        """Whether a gate on `errors` says how many there may be."""
-        return any(verdict.metric == "errors" and verdict.op in ("<=", "<", "==") for verdict in self.verdicts)
+        """Whether a gate on `errors` that passed says how many there may be."""
+        return any(
+            verdict.passed and verdict.metric == "errors" and verdict.op in ("<=", "<", "==")
+            for verdict in self.verdicts
+        )
 
 
 def summary_record(evaluation: Evaluation) -> dict[str, Any]:

@@ -113,6 +113,7 @@ ROUTE_FLAGS = {
 OUTPUT_FLAGS = {
     *("--trust-entrypoints", "--no-probe", "--force", "--verify-lanes"),
     *("--strict", "--out", "--all", "--json", "--quiet"),
+    *("--junit", "--summary", "--csv"),
 }
 
 
