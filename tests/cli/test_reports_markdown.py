@@ -8,6 +8,7 @@ import re
 import msgspec
 import pytest
 from cli_toys import errored, evaluation, play, row
+from markdown_it import MarkdownIt
 from typer.testing import CliRunner
 
 from rlmesh_adapters.advisories import Advisory
@@ -137,6 +138,21 @@ def test_ugly_names_and_errors_change_no_table():
     assert {line.count("|") for line in lines} == {3, 7}
     assert "<script>" not in text
     assert "\n## second" not in text
+
+
+@pytest.mark.parametrize(
+    "text", [UGLY, "a|b", "`", "\\", "x\\|y", "``|``", "&#124;", "</code>|", "<!--", "| - |\n|---|"]
+)
+def test_reader_of_markdown_sees_the_text_of_users_as_it_is(text):
+    """As Rich's own reader of markdown has it, with GitHub's tables."""
+    run = [errored(index, text) for index in range(2)]
+    html_text = MarkdownIt("commonmark").enable("table").render(page(run))
+    cells = re.findall(r"<td>(.*?)</td>", html_text, flags=re.S)
+    assert html_text.count("<table>") == 2
+    escaped = text.replace("\x1b", "\\x1b").replace("\ud800", "\\ud800").replace("\r", "\\r")
+    for message in (cells[-8], cells[-2]):
+        shown = re.fullmatch(r"<code>([^<]*)</code>", message)
+        assert html.unescape(shown[1]) == " ".join(escaped.split())
 
 
 def test_page_is_cut_at_the_end_of_a_line_and_says_so():
