@@ -54,6 +54,14 @@ class Evaluation(msgspec.Struct, kw_only=True):
         """Advisories that put the number, or what the policy saw, in doubt."""
         return [advisory for advisory in self.advisories if advisory.severity == "caution"]
 
+    @property
+    def errors_are_allowed(self) -> bool:
+        """Whether a gate on `errors` that passed says how many there may be."""
+        return any(
+            verdict.passed and verdict.metric == "errors" and verdict.op in ("<=", "<", "==")
+            for verdict in self.verdicts
+        )
+
 
 def summary_record(evaluation: Evaluation) -> dict[str, Any]:
     """Return what `summary.json` and `--json` say of a run."""

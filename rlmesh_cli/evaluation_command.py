@@ -6,7 +6,7 @@ import gc
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from rlmesh_adapters.errors import HarnessError, RouteError
 
@@ -37,6 +37,24 @@ class Request(RouteRequest, frozen=True, kw_only=True):
     is_forced: bool = False
     resume: str | None = None
     extend: int | None = None
+    junit: Path | None = None
+    summary: Path | None = None
+    csv: Path | None = None
+
+
+class Reports(Protocol):
+    """Files that are written when a run is over."""
+
+    #: Whether standard output is one of them.
+    owns_output: bool
+
+    def finish(self, evaluation: Evaluation, code: Exit) -> HarnessError | None:
+        """Write what came of a run; return what kept a file from being written."""
+        ...
+
+    def fail(self, code: Exit, cause: str, folder: Path | None = None) -> None:
+        """Write why there is no result, if nothing was written yet; folder: what the run left."""
+        ...
 
 
 def run(request: Request) -> Exit:
@@ -45,7 +63,9 @@ def run(request: Request) -> Exit:
         gc.freeze()
         gc.enable()
     evaluation: Evaluation | None = None
+    reports: Reports | None = None
     try:
+        reports = _open_reports(request)
         if request.verify_lanes is not None and request.verify_lanes < 1:
             raise RouteError(f"{request.verify_lanes} episodes", where="--verify-lanes", mend="give 1 or more")
         # A policy file may change the folder; what the user typed is meant from here.
@@ -76,9 +96,13 @@ def run(request: Request) -> Exit:
                 is_forced=request.is_forced,
             )
         code = exit_code(evaluation, strict=request.strict)
-        _show(evaluation, code, request)
+        unwritten = reports.finish(evaluation, code) if reports is not None else None
+        if reports is None or not reports.owns_output:
+            _show(evaluation, code, request)
+        if unwritten is not None:
+            raise unwritten
     except HarnessError as error:
-        return say_mistake(error)
+        return _without_result(reports, say_mistake(error), str(error))
     except (KeyboardInterrupt, RunInterruptedError) as error:
         known = error if isinstance(error, RunInterruptedError) else evaluation
         say(
@@ -87,11 +111,33 @@ def run(request: Request) -> Exit:
             else f"rlmesh: interrupted; what had finished is in {known.folder}\n"
             f"rlmesh: go on with: rlmesh eval --resume {shlex.quote(str(known.folder))}"
         )
-        return Exit.INTERRUPTED
+        folder = known.folder if known is not None else None
+        return _without_result(reports, Exit.INTERRUPTED, "interrupted", folder)
     except BrokenPipeError:
         raise
-    except (Exception, SystemExit):  # user code that leaves must not end us without a result
-        return say_bug()
+    except (Exception, SystemExit) as error:  # user code that leaves must not end us without a result
+        return _without_result(reports, say_bug(), f"a bug of rlmesh: {type(error).__name__}")
+    return code
+
+
+def _open_reports(request: Request) -> Reports | None:
+    if request.junit is None and request.summary is None and request.csv is None:
+        return None
+    from .reports.reporting import Reporting  # noqa: PLC0415 - most runs want no such file
+
+    return Reporting(
+        junit=request.junit,
+        summary=request.summary,
+        csv=request.csv,
+        strict=request.strict,
+        as_json=request.as_json,
+    )
+
+
+def _without_result(reports: Reports | None, code: Exit, cause: str, folder: Path | None = None) -> Exit:
+    """Let the reports say why a run has no result, and return its exit code."""
+    if reports is not None:
+        reports.fail(code, cause, folder)
     return code
 
 
@@ -116,10 +162,7 @@ def exit_code(evaluation: Evaluation, *, strict: bool) -> Exit:
     differs = evaluation.verification is not None and evaluation.verification.verdict == "differs"
     if not all(verdict.passed for verdict in evaluation.verdicts) or differs or (strict and evaluation.cautions):
         return Exit.MISSED
-    is_allowed = any(
-        verdict.metric == "errors" and verdict.op in ("<=", "<", "==") for verdict in evaluation.verdicts
-    )
-    return Exit.ERRORED if evaluation.summary.errors and not is_allowed else Exit.DONE
+    return Exit.ERRORED if evaluation.summary.errors and not evaluation.errors_are_allowed else Exit.DONE
 
 
 def source_record(route_file: Path | None, digest: str | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Run folders: the only place that writes.
+"""Run folders: the only place that writes them.
 
 `run.json` says what was run, `episodes.jsonl` gets a line as soon as an episode ends, `summary.json` comes last.
 """

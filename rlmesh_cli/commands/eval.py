@@ -175,6 +175,22 @@ def eval_command(
             "--quiet", "-q", help="Print only what was missed and where the run is.", rich_help_panel=_SHOW
         ),
     ] = False,
+    junit: Annotated[
+        Path | None,
+        typer.Option("--junit", help="Write bars and errored episodes as JUnit XML.", rich_help_panel=_SHOW),
+    ] = None,
+    summary: Annotated[
+        Path | None,
+        typer.Option(
+            "--summary",
+            envvar="GITHUB_STEP_SUMMARY",
+            help="Write the result as a page of markdown.",
+            rich_help_panel=_SHOW,
+        ),
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", help="Write a line for each episode.", rich_help_panel=_SHOW)
+    ] = None,
 ) -> None:
     """Score a policy: play seeded episodes, print what happened, write the run.
 
@@ -222,6 +238,9 @@ def eval_command(
                 trusts_entrypoints=trust_entrypoints,
                 is_probed=not no_probe,
                 is_forced=force,
+                junit=junit,
+                summary=summary,
+                csv=csv,
             )
         )
     raise typer.Exit(int(code))
