@@ -75,7 +75,7 @@ def permutation(differences: Sequence[float], *, resamples: int = 9_999) -> floa
     Every pattern of signs up to 13 differences that are not 0; above that random ones, always the same, of which
     there are fewer than `resamples` above 4,000 differences, but at least 999. 1 if no pair differs.
     Source: Fisher 1935, section 21; Phipson and Smyth 2010 for (b + 1) / (m + 1).
-    Raises ValueError for a difference that is not finite.
+    Raises ValueError for a difference that is not finite, resamples below 1.
     """
     return p_value(differences, resamples, two_sided=True)
 
@@ -84,7 +84,7 @@ def p_worse_mean(differences: Sequence[float], *, resamples: int = 9_999) -> flo
     """Return the one-sided p-value of "the differences lie evenly about 0 or above"; small: the new one is worse.
 
     Sign patterns as in `permutation`.
-    Raises ValueError for a difference that is not finite.
+    Raises ValueError for a difference that is not finite, resamples below 1.
     """
     return p_value(differences, resamples, two_sided=False)
 
