@@ -188,8 +188,8 @@ def test_what_is_wrong_is_said(call, words):
 
 def chances_of_pairs(n, gain, loss):
     """Yield gained, lost and the chance of both in n pairs."""
-    for gained, lost in itertools.product(range(n + 1), repeat=2):
-        if gained + lost <= n:
+    for gained in range(n + 1):
+        for lost in range(n + 1 - gained):
             yield (
                 gained,
                 lost,
@@ -203,6 +203,17 @@ def test_equal_policies_are_seldom_called_worse(discordance):
     half = discordance / 2
     alarm = sum(p for gained, lost, p in chances_of_pairs(25, half, half) if p_worse_rate(gained, lost) <= 0.05)
     assert alarm <= 0.05
+
+
+@pytest.mark.parametrize("discordance", [0.1, 0.2, 0.35, 0.5])
+@pytest.mark.parametrize("drop", [0.0, 0.05, 0.1])
+def test_interval_of_a_difference_covers_it(drop, discordance):
+    """Counted out: not below the confidence less one point."""
+    n, covered = 20, 0.0
+    for gained, lost, p in chances_of_pairs(n, (discordance - drop) / 2, (discordance + drop) / 2):
+        interval = rate_difference(gained, lost, n)
+        covered += p * (interval.low <= -drop <= interval.high)
+    assert covered >= 0.94
 
 
 def test_sign_flips_of_equal_policies_alarm_as_often_as_asked_for():
