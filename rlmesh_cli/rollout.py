@@ -189,7 +189,7 @@ class Rollout:
             self._shares.calls += taken
             self.tally.add_calls(taken, taken * count)
         thinking += asking.seconds
-        self.tally.add(count, finished, stepping, thinking)
+        self.tally.add(count, finished, stepping, predicting, thinking)
         self._shares.add(finished, max(count, 1), stepping, predicting, thinking)
         self._tick(now)
         if failed:

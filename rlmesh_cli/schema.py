@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -62,6 +63,13 @@ class SuccessRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     steps: Count | None = None
     return_at_least: float | None = None
 
+    @property
+    def rule(self) -> SuccessRule:
+        """What an episode is held against."""
+        if self.key is None:
+            return SuccessRule(return_at_least=self.return_at_least)
+        return SuccessRule(keys=(self.key,), when=self.when, steps=self.steps or HELD_STEPS)
+
 
 class EnsembleRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Temporal ensembling; see rlmesh_adapters.contract.Ensemble."""
@@ -93,7 +101,7 @@ class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     seed: episode i resets with seed + i; seeds: or one seed an episode, as listed.
     metrics: info keys of numbers to keep by episode. gates: bars such as `success_rate >= 0.9`; gate_on: what they
         are held against, the `value` or the end of its interval that is worse (`lower`).
-    confidence: of intervals. until: stop early, by `width<0.1` or `decided`.
+    confidence: of intervals; interval: how that of a rate is made. until: stop early, by `width<0.1` or `decided`.
     max_errors: errored episodes after which the run stops.
     baseline: a run that this one must not be worse than. controls: built-in policies to play beside it.
     """
@@ -116,6 +124,7 @@ class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     gates: tuple[str, ...] = ()
     gate_on: Literal["value", "lower"] = "value"
     confidence: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.95
+    interval: Literal["exact", "wilson", "blaker"] = "exact"
     until: str | None = None
     max_errors: NonNegative | None = None
     baseline: BaselineRoute | None = None
@@ -131,12 +140,7 @@ class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     @property
     def success_rule(self) -> SuccessRule:
         """The declared rule, or the usual info keys at the last step."""
-        declared = self.success
-        if declared is None:
-            return SuccessRule()
-        if declared.key is None:
-            return SuccessRule(return_at_least=declared.return_at_least)
-        return SuccessRule(keys=(declared.key,), when=declared.when, steps=declared.steps or HELD_STEPS)
+        return SuccessRule() if self.success is None else self.success.rule
 
 
 class Flags(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,3 +161,9 @@ SECTIONS: dict[KeyPath, type[msgspec.Struct]] = {
     ("ensemble",): EnsembleRoute,
     ("baseline",): BaselineRoute,
 }
+
+
+def recorded_rule(route: Mapping[str, Any]) -> SuccessRule:
+    """Return the success rule of a route as `run.json` holds it."""
+    declared = route.get("success")
+    return SuccessRule() if declared is None else msgspec.convert(declared, SuccessRoute).rule

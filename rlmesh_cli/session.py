@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from .episodes import EpisodeResult, plan_episodes
+from .estimating import estimator_of
 from .evaluation import Evaluation, RunInterruptedError, summary_record
 from .gates import Gate, judge
 from .judging import note_results
@@ -20,6 +21,7 @@ from .run_record import RunRecord
 from .stage import Stage, staged
 from .stats import summarise
 from .store import RunStore
+from .tallies import Tally
 from .verifying import Reels, chosen_episodes, verify
 from .watching import Stopper, Watcher
 
@@ -141,7 +143,7 @@ class Session:
         try:
             with _settled_heap():
                 for results in rollout.run() if self._missing else ():
-                    self._take(results)
+                    self._take(results, rollout.tally)
                     if self._has_too_many_errors():
                         status = "stopped"
                         break
@@ -160,13 +162,15 @@ class Session:
             status = "interrupted"
         return status, seconds
 
-    def _take(self, results: list[EpisodeResult]) -> None:
+    def _take(self, results: list[EpisodeResult], tally: Tally) -> None:
         self._rows.extend(results)
         self._record.played += len(results)
         if self._opened is not None:
+            began = time.perf_counter()
             self._opened.append(*results)
             if len(self._stage.engine.advisories) != self._advised:  # a killed run keeps what was advised
                 self._write_record("running")
+            tally.recording_seconds += time.perf_counter() - began
 
     def _has_too_many_errors(self) -> bool:
         most = self._stage.route.max_errors
@@ -176,9 +180,12 @@ class Session:
         stage, route = self._stage, self._stage.route
         book = stage.engine.advisories
         rows = sorted(self._rows, key=lambda row: row.index)
-        rule = route.success_rule.describe()
         summary = summarise(
-            rows, planned=route.episodes, rule=rule, metrics=stage.metrics, confidence=route.confidence
+            rows,
+            planned=route.episodes,
+            rule=route.success_rule,
+            metrics=stage.metrics,
+            estimator=estimator_of(route),
         )
         note_results(book, summary, stage.env, stage.contract, guard=stage.guard, casts=rollout.casts)
         store = self._store()
@@ -192,6 +199,7 @@ class Session:
             tally=rollout.tally,
             seconds=seconds,
             in_flight=rollout.in_flight,
+            lanes=stage.lanes.num_envs,
             seeded=stage.env.is_seeded,
             instances=stage.plan.sharing,
             probe=stage.probe,

@@ -9,6 +9,7 @@ class Tally(msgspec.Struct):
     """Counts and seconds of a whole run.
 
     steps: lane-steps. vector_steps: steps of all running lanes together. calls: policy calls; rows: their rows.
+    adapter_seconds: around the policy's own time: conversion, checks, replay. recording_seconds: writing rows.
     """
 
     steps: int = 0
@@ -18,15 +19,18 @@ class Tally(msgspec.Struct):
     step_seconds: float = 0.0
     reset_seconds: float = 0.0
     policy_seconds: float = 0.0
+    adapter_seconds: float = 0.0
+    recording_seconds: float = 0.0
 
     def add_calls(self, calls: int, rows: int) -> None:
         """Add policy calls and the rows they were asked for."""
         self.calls += calls
         self.rows += rows
 
-    def add(self, lanes: int, taken: int, stepping: float, thinking: float) -> None:
-        """Add `taken` vector steps of `lanes` lanes and their seconds."""
+    def add(self, lanes: int, taken: int, stepping: float, predicting: float, thinking: float) -> None:
+        """Add `taken` vector steps of `lanes` lanes and their seconds; of predicting, thinking is the policy's."""
         self.policy_seconds += thinking
+        self.adapter_seconds += predicting - thinking
         self.steps += lanes * taken
         self.vector_steps += taken
         self.step_seconds += stepping

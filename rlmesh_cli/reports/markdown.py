@@ -8,8 +8,8 @@ from typing import Any
 from rlmesh_cli.documents import printable, shortened
 from rlmesh_cli.evaluation import Evaluation, summary_record
 from rlmesh_cli.exits import Exit
-from rlmesh_cli.stats import Spread
-from rlmesh_cli.tables import number, time_line
+from rlmesh_cli.summary_rows import spread_text
+from rlmesh_cli.tables import time_line
 
 from .report import MEANINGS, Bar, Report, bars, ending, seeds_text
 
@@ -71,10 +71,10 @@ def _facts(run: Evaluation) -> Iterator[tuple[str, str]]:
     broken = f" ({run.in_flight} broken off)" if run.in_flight else ""
     yield "episodes", f"{summary.episodes} of {summary.planned}{broken}"
     yield "success", _success(summary_record(run)["success"])
-    yield "return", _spread(summary.returns)
-    yield "length", _spread(summary.lengths)
+    yield "return", spread_text(summary.returns)
+    yield "length", spread_text(summary.lengths)
     for name, spread in summary.metrics.items():
-        yield code(name), _spread(spread)
+        yield code(name), spread_text(spread)
     yield "errors", str(summary.errors)
     if run.seconds > 0:
         yield "time", time_line(run).removeprefix("time ")
@@ -93,13 +93,6 @@ def _success(success: dict[str, Any]) -> str:
         text += f", {share} interval {interval['low'] * 100:.1f} to {interval['high'] * 100:.1f} %"
         text += f" ({code(str(interval['method']))})" if interval.get("method") else ""
     return "; ".join([text, *notes])
-
-
-def _spread(spread: Spread | None) -> str:
-    if spread is None:
-        return "not measured"
-    std = "" if spread.std is None else f", std {number(spread.std)}"
-    return f"mean {number(spread.mean)}{std}, min {number(spread.min)}, max {number(spread.max)}"
 
 
 def _bar_rows(judged: Iterable[Bar]) -> Iterator[tuple[str, str]]:

@@ -13,9 +13,11 @@ from rlmesh_cli.evaluation import Evaluation
 from rlmesh_cli.exits import Exit
 from rlmesh_cli.gates import GateVerdict, info_metrics, judge, parse_gate
 from rlmesh_cli.run_reader import read_run
-from rlmesh_cli.stats import exact, summarise
+from rlmesh_cli.schema import recorded_rule
+from rlmesh_cli.stats import summarise
 from rlmesh_cli.tables import verification_text
 from rlmesh_cli.tallies import Tally
+from rlmesh_cli.texts import exact
 
 #: What an exit code means, for readers who do not know it.
 MEANINGS = {
@@ -148,7 +150,7 @@ def read_broken_run(folder: Path) -> Evaluation:
     rows = read_run(folder).rows
     gates = tuple(parse_gate(text) for text in route["gates"])
     metrics = tuple(dict.fromkeys((*route["metrics"], *info_metrics(gates))))
-    summary = summarise(rows, planned=len(record["seeds"]), rule=record["success_rule"], metrics=metrics)
+    summary = summarise(rows, planned=len(record["seeds"]), rule=recorded_rule(route), metrics=metrics)
     return Evaluation(
         folder=folder,
         status="interrupted",
