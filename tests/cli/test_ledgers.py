@@ -79,7 +79,7 @@ def test_chunks_add_up():
     """Two calls of 8 at horizon 5, ended at step 7; and one call of 8 whose second step broke."""
     rows = [
         row(0, length=7, planned_actions=16, dropped_actions=3),
-        errored(1, length=1, planned_actions=8, dropped_actions=3),
+        errored(1, planned_actions=8, dropped_actions=3),
     ]
     chunks = chunk_ledger(rows)
     assert (chunks.predicted, chunks.executed, chunks.dropped_at_end) == (24, 8, 6)
