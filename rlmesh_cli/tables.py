@@ -49,7 +49,8 @@ def _show_tables(console: Console, evaluation: Evaluation, *, every: bool) -> No
         print_titled(console, "gates", _gate_table(evaluation))
     if evaluation.advisories:
         print_titled(console, "advisories", advisory_table(evaluation.advisories))
-    console.print(Text(time_line(evaluation)))
+    if evaluation.seconds > 0:
+        console.print(Text(time_line(evaluation)))
 
 
 def _summary_table(evaluation: Evaluation) -> Table:
@@ -77,9 +78,8 @@ def _summary_rows(summary: Summary, evaluation: Evaluation) -> list[tuple[str, s
         rows.append((name, _spread_text(spread, measured=summary.episodes - summary.errors)))
     tally = evaluation.tally
     shared = "" if evaluation.instances == "shared" else f"; one instance {_AN[evaluation.instances]}"
-    rows.append(
-        ("policy", f"asked {summary.policy_calls:,} times for an episode, in {tally.calls:,} calls{shared}")
-    )
+    calls = f", in {tally.calls:,} calls" if tally.calls else ""  # a run that was killed has no count of them
+    rows.append(("policy", f"asked {summary.policy_calls:,} times for an episode{calls}{shared}"))
     if summary.clipped_actions:
         rows.append(("clipped", f"{summary.clipped_actions:,} actions in {summary.clipped_episodes} episodes"))
     return rows
