@@ -8,6 +8,7 @@ import sys
 import typer
 
 from . import __version__
+from .commands.compare import compare_command
 from .commands.eval import eval_command
 from .commands.explain import explain_command
 from .commands.probe import probe_command
@@ -27,6 +28,7 @@ app = typer.Typer(
 app.command("eval", cls=LeanCommand)(eval_command)
 app.command("explain", cls=LeanCommand)(explain_command)
 app.command("probe", cls=LeanCommand)(probe_command)
+app.command("compare", cls=LeanCommand)(compare_command)
 app.command("runs", cls=LeanCommand)(runs_command)
 app.command("show", cls=LeanCommand)(show_command)
 

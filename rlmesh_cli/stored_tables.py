@@ -13,7 +13,8 @@ from .evaluation import Evaluation
 from .run_lists import ListedRun, policy_name
 from .run_reader import StoredRun
 from .screens import empty_table, make_console, plain_text, print_titled
-from .tables import number, show_evaluation
+from .tables import show_evaluation
+from .wording import number
 
 # Blanks between two columns, with those at both ends of a row.
 _GAP = 3

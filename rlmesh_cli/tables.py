@@ -15,6 +15,7 @@ from .evaluation import Evaluation
 from .screens import advisory_table, empty_table, make_console, plain_text, print_titled
 from .stats import Spread, Summary
 from .verifying import Verification
+from .wording import number
 
 _FIRST, _WORST = 8, 4
 _AN = {"lane": "a lane", "episode": "an episode"}
@@ -110,13 +111,6 @@ def _spread_text(spread: Spread | None, *, measured: int | None = None) -> str:
     if measured is not None and spread.n < measured:
         text += f" (reported by {spread.n} of {measured})"
     return text
-
-
-def number(value: float) -> str:
-    """Return a number for the screen: whole ones whole, others with two decimals or four digits."""
-    if value.is_integer() and abs(value) < 1e15:
-        return f"{int(value)}"
-    return f"{value:.2f}" if 0.1 <= abs(value) < 1e6 else f"{value:.4g}"
 
 
 class _Column(NamedTuple):

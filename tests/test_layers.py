@@ -25,6 +25,7 @@ ONLY = {
     "gymnasium": ("rlmesh_envs.",),
     "typer": ("rlmesh_cli.app", "rlmesh_cli.lean", "rlmesh_cli.commands."),
     "rich": (
+        "rlmesh_cli.comparison_tables",
         "rlmesh_cli.explanation_tables",
         "rlmesh_cli.probe_tables",
         "rlmesh_cli.progress",
@@ -56,6 +57,8 @@ OPENING = ("open", "__import__", "exec", "eval", "input")
 
 #: Imports inside functions: (module, what is imported). Each is there for the time that a start takes.
 LATE = {
+    ("rlmesh_cli.commands.compare", "rlmesh_cli.compare_command"),
+    ("rlmesh_cli.compare_command", "rlmesh_cli.comparison_tables"),
     ("rlmesh_cli.commands.eval", "rlmesh_cli.evaluation_command"),
     ("rlmesh_cli.commands.explain", "rlmesh_cli.explanation_command"),
     ("rlmesh_cli.commands.probe", "rlmesh_cli.probe_command"),

@@ -13,7 +13,8 @@ from rich.console import Console
 from rlmesh_adapters.advisories import Advisory
 from rlmesh_cli.evaluate import Evaluation
 from rlmesh_cli.gates import GateVerdict
-from rlmesh_cli.tables import number, show_evaluation, success_text, time_line
+from rlmesh_cli.tables import show_evaluation, success_text, time_line
+from rlmesh_cli.wording import number
 
 CAUTION = Advisory(code="success-at-reset", severity="caution", message="2 of 3 episodes report success", count=2)
 INFO = Advisory(code="actions-clipped", severity="info", message="actions were clipped", count=7)

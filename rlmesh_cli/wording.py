@@ -1,0 +1,25 @@
+"""Wording: how numbers are written where people read them."""
+
+from __future__ import annotations
+
+
+def number(value: float) -> str:
+    """Return a number for the screen: whole ones whole, others with two decimals or four digits."""
+    if value.is_integer() and abs(value) < 1e15:
+        return f"{int(value)}"
+    return f"{value:.2f}" if 0.1 <= abs(value) < 1e6 else f"{value:.4g}"
+
+
+def signed(value: float) -> str:
+    """Return a number with its sign, such as `+1.50`; 0 has none."""
+    return f"+{number(value)}" if value > 0 else number(value)
+
+
+def counted(count: int, noun: str) -> str:
+    """Return `1 pair`, `2 pairs`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def listed(parts: list[str]) -> str:
+    """Return `a`, `a and b`, `a, b and c`."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
