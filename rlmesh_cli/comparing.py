@@ -142,9 +142,7 @@ def _judged_names(pairs: Sequence[Pair], asked: Sequence[str]) -> list[str]:
 def _check_margins(margins: Margins, judged: Sequence[str]) -> None:
     for name in margins.own:
         if name not in judged:
-            raise MarginError(
-                f"a margin of `{name}`, which is not judged; judged is {', '.join(judged)} (see --metric)"
-            )
+            raise MarginError(f"a margin of `{name}`, but judged is {', '.join(judged)}; --metric says what")
 
 
 def _overall(verdicts: Sequence[Verdict]) -> Verdict:

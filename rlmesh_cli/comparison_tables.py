@@ -105,7 +105,7 @@ def _rows(metric: MetricComparison, comparison: Comparison) -> list[tuple[str, s
             "" if interval is None else f"{_plain(metric, interval.low)} to {_difference(metric, interval.high)}",
         ),
         (
-            "with those left out",
+            "bounds, all pairs",
             "" if bounds is None else f"{_plain(metric, bounds[0])} to {_difference(metric, bounds[1])}",
         ),
         ("p, two-sided", f"{metric.p:.3g}"),

@@ -76,6 +76,8 @@ def _shown(value: Any) -> str:
         return shortened(value.strip(), _LONGEST)
     if isinstance(value, Mapping):
         return shortened(", ".join(f"{key}: {part}" for key, part in value.items()), _LONGEST)
+    if isinstance(value, list):
+        return shortened("; ".join(str(part).strip() for part in value), _LONGEST)
     return shortened(str(value), _LONGEST)
 
 
@@ -99,7 +101,11 @@ def protocol_of(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _wrapper(wrapper: Any) -> Any:
-    return {"kwargs": {}, **wrapper} if isinstance(wrapper, Mapping) else {"name": wrapper, "kwargs": {}}
+    """Return a wrapper with its name first; one without arguments may be written as its name alone."""
+    if not isinstance(wrapper, Mapping):
+        return {"name": wrapper}
+    kwargs = wrapper.get("kwargs")
+    return {"name": wrapper.get("name"), **({"kwargs": kwargs} if kwargs else {})}
 
 
 def _versions(record: Mapping[str, Any]) -> dict[str, str]:

@@ -13,9 +13,15 @@ from rlmesh_cli.streams import quiet_without_reader
 def compare_command(
     base: Annotated[
         str,
-        typer.Argument(help="Folder of a run, its name, how that begins or ends, or latest.", show_default=False),
+        typer.Argument(
+            metavar="BASE",
+            help="Folder of a run, its name, how that begins or ends, or latest.",
+            show_default=False,
+        ),
     ],
-    new: Annotated[str, typer.Argument(help="The run that is judged, named alike.", show_default=False)],
+    new: Annotated[
+        str, typer.Argument(metavar="NEW", help="The run that is judged, named alike.", show_default=False)
+    ],
     margin: Annotated[
         list[str] | None,
         typer.Option(
