@@ -35,7 +35,8 @@ def show_comparison(comparison: Comparison, console: Console | None = None) -> N
             print_titled(console, f"flips of {metric.metric}", _flips_table(metric))
     verdict = comparison.verdict
     console.print(Text.assemble(("verdict ", "bold"), (words(verdict), _STYLES[verdict])), soft_wrap=True)
-    console.print(plain_text(claim(comparison)), soft_wrap=True)
+    # Whole in a pipe, where it is searched; on a terminal no word is broken.
+    console.print(plain_text(claim(comparison)), soft_wrap=not console.is_terminal)
 
 
 def words(verdict: str) -> str:

@@ -6,7 +6,7 @@ import datetime
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -82,7 +82,7 @@ class _Route(msgspec.Struct, frozen=True):
 
 class _PolicyFacts(msgspec.Struct, frozen=True):
     label: str = ""
-    instances: str = "shared"
+    instances: Literal["shared", "lane", "episode"] = "shared"
 
 
 class _Record(msgspec.Struct, frozen=True):
@@ -108,7 +108,7 @@ class _Summary(msgspec.Struct, frozen=True):
     """The same of `summary.json`."""
 
     seeded: bool = True
-    instances: str = "shared"
+    instances: Literal["shared", "lane", "episode"] = "shared"
     in_flight: int = 0
     time: dict[str, float] = {}
     steps: int = 0
