@@ -8,9 +8,12 @@ import sys
 import typer
 
 from . import __version__
+from .commands.compare import compare_command
 from .commands.eval import eval_command
 from .commands.explain import explain_command
 from .commands.probe import probe_command
+from .commands.runs import runs_command
+from .commands.show import show_command
 from .lean import LeanCommand, LeanGroup
 
 app = typer.Typer(
@@ -25,6 +28,9 @@ app = typer.Typer(
 app.command("eval", cls=LeanCommand)(eval_command)
 app.command("explain", cls=LeanCommand)(explain_command)
 app.command("probe", cls=LeanCommand)(probe_command)
+app.command("compare", cls=LeanCommand)(compare_command)
+app.command("runs", cls=LeanCommand)(runs_command)
+app.command("show", cls=LeanCommand)(show_command)
 
 
 def _show_version(wanted: bool) -> None:

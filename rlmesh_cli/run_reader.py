@@ -6,15 +6,17 @@ import datetime
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
+from rlmesh_adapters.advisories import Advisory
 from rlmesh_adapters.errors import HarnessError, nearest
 
 from .episodes import EpisodeResult
 from .row_reader import RESTORE, check_rows, read_lines
 from .store import EPISODES, RUN_SCHEMA
+from .verifying import Verification
 
 RECORD, SUMMARY, SUMMARY_SCHEMA = "run.json", "summary.json", "rlmesh.summary.v1"
 LATEST = "latest"
@@ -78,11 +80,9 @@ class _Route(msgspec.Struct, frozen=True):
     gates: list[str] = []
 
 
-class _Advisory(msgspec.Struct, frozen=True):
-    code: str
-    severity: str
-    message: str
-    count: int = 1
+class _PolicyFacts(msgspec.Struct, frozen=True):
+    label: str = ""
+    instances: Literal["shared", "lane", "episode"] = "shared"
 
 
 class _Record(msgspec.Struct, frozen=True):
@@ -95,11 +95,12 @@ class _Record(msgspec.Struct, frozen=True):
     success_rule: str
     seeded: bool = True
     stopped_at: int | None = None
-    policy: dict[str, Any] = {}
+    finished_at: str | None = None
+    policy: _PolicyFacts = _PolicyFacts()
     probe: dict[str, Any] | None = None
     adapter: list[str] | None = None
     limits: dict[str, float | None] = {}
-    advisories: list[_Advisory] = []
+    advisories: list[Advisory] = []
     versions: dict[str, str] = {}
 
 
@@ -107,14 +108,14 @@ class _Summary(msgspec.Struct, frozen=True):
     """The same of `summary.json`."""
 
     seeded: bool = True
-    instances: str = "shared"
+    instances: Literal["shared", "lane", "episode"] = "shared"
     in_flight: int = 0
     time: dict[str, Any] = {}
     steps: int = 0
     vector_steps: int = 0
     calls: int = 0
     call_rows: int = 0
-    verification: dict[str, Any] | None = None
+    verification: Verification | None = None
 
 
 def read_run(path: Path) -> StoredRun:

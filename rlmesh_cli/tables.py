@@ -51,7 +51,8 @@ def _show_tables(console: Console, evaluation: Evaluation, *, every: bool) -> No
         print_titled(console, "gates", _gate_table(evaluation))
     if evaluation.advisories:
         print_titled(console, "advisories", advisory_table(evaluation.advisories))
-    console.print(Text(time_line(evaluation)))
+    if evaluation.seconds > 0:
+        console.print(Text(time_line(evaluation)))
 
 
 def _summary_table(evaluation: Evaluation) -> Table:

@@ -1,4 +1,4 @@
-"""Numbers and quantities in words, for screens."""
+"""Wording: how numbers are written where people read them."""
 
 from __future__ import annotations
 
@@ -8,3 +8,24 @@ def number(value: float) -> str:
     if value.is_integer() and abs(value) < 1e15:
         return f"{int(value)}"
     return f"{value:.2f}" if 0.1 <= abs(value) < 1e6 else f"{value:.4g}"
+
+
+def signed(value: float) -> str:
+    """Return a number with its sign, such as `+1.50`; 0 has none."""
+    return f"+{number(value)}" if value > 0 else number(value)
+
+
+def counted(count: int, noun: str) -> str:
+    """Return `1 pair`, `2 pairs`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def listed(parts: list[str]) -> str:
+    """Return `a`, `a and b`, `a, b and c`."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def exact(number: float) -> str:
+    """Return the shortest text that is read as the same number; whole numbers without a point."""
+    is_whole = number.is_integer() and abs(number) < 1e16
+    return str(int(number)) if is_whole else repr(number)

@@ -25,10 +25,12 @@ ONLY = {
     "gymnasium": ("rlmesh_envs.",),
     "typer": ("rlmesh_cli.app", "rlmesh_cli.lean", "rlmesh_cli.commands."),
     "rich": (
+        "rlmesh_cli.comparison_tables",
         "rlmesh_cli.explanation_tables",
         "rlmesh_cli.probe_tables",
         "rlmesh_cli.progress",
         "rlmesh_cli.screens",
+        "rlmesh_cli.stored_tables",
         "rlmesh_cli.tables",
     ),
     "yaml": ("rlmesh_cli.yamls",),
@@ -55,10 +57,16 @@ OPENING = ("open", "__import__", "exec", "eval", "input")
 
 #: Imports inside functions: (module, what is imported). Each is there for the time that a start takes.
 LATE = {
+    ("rlmesh_cli.commands.compare", "rlmesh_cli.compare_command"),
+    ("rlmesh_cli.compare_command", "rlmesh_cli.comparison_tables"),
     ("rlmesh_cli.commands.eval", "rlmesh_cli.evaluation_command"),
     ("rlmesh_cli.commands.explain", "rlmesh_cli.explanation_command"),
     ("rlmesh_cli.commands.probe", "rlmesh_cli.probe_command"),
+    ("rlmesh_cli.commands.runs", "rlmesh_cli.runs_command"),
+    ("rlmesh_cli.commands.show", "rlmesh_cli.show_command"),
     ("rlmesh_cli.probe_command", "rlmesh_cli.probe_tables"),
+    ("rlmesh_cli.runs_command", "rlmesh_cli.stored_tables"),
+    ("rlmesh_cli.show_command", "rlmesh_cli.stored_tables"),
     ("rlmesh_cli.evaluation_command", "rlmesh_cli.tables"),
     ("rlmesh_cli.evaluation_command", "rlmesh_cli.reports.reporting"),
     ("rlmesh_cli.explanation_command", "rlmesh_cli.explanation_tables"),

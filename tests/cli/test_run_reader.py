@@ -202,6 +202,14 @@ def test_field_of_the_record_with_another_type_is_named(change, words, tmp_path)
     assert words in said
 
 
+def test_field_of_the_summary_with_another_type_is_named(tmp_path):
+    folder = golden_copy(tmp_path)
+    change_json(folder, "summary.json", lambda summary: summary.update(instances="many"))
+    assert "summary.json is not as a run writes it: Invalid enum value 'many' - at `$.instances`" in refusal(
+        read_run, folder
+    )
+
+
 def test_missing_rows_are_named(tmp_path):
     folder = golden_copy(tmp_path)
     (folder / "episodes.jsonl").unlink()

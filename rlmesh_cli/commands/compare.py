@@ -1,0 +1,66 @@
+"""`rlmesh compare`: parse, call, show, leave."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rlmesh_cli.streams import quiet_without_reader
+
+
+def compare_command(
+    base: Annotated[
+        str,
+        typer.Argument(
+            metavar="BASE",
+            help="Folder of a run, its name, how that begins or ends, or latest.",
+            show_default=False,
+        ),
+    ],
+    new: Annotated[
+        str, typer.Argument(metavar="NEW", help="The run that is judged, named alike.", show_default=False)
+    ],
+    margin: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--margin",
+            help="How much worse may pass: 5% is points of success, or a share of BASE; return=10 (default 5%).",
+        ),
+    ] = None,
+    alpha: Annotated[float, typer.Option("--alpha", help="Chance of a false verdict, one-sided.")] = 0.05,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metric",
+            help="success_rate, mean_return or an info key; repeat (default the first that there is).",
+        ),
+    ] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option("--allow", help="Field of the protocol that may differ, such as horizon; repeat."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    out: Annotated[Path, typer.Option("--out", help="Folder that runs were put into.")] = Path("runs"),
+) -> None:
+    """Judge a run by another over the same seeds: not worse (exit 0), worse (1), or not to be told (3).
+
+    rlmesh compare 7a1a latest --margin 5%
+    """
+    from rlmesh_cli.compare_command import CompareRequest, run  # noqa: PLC0415 - numpy starts with it
+
+    with quiet_without_reader():
+        code = run(
+            CompareRequest(
+                base=base,
+                new=new,
+                margins=tuple(margin or ()),
+                alpha=alpha,
+                metrics=tuple(metric or ()),
+                allowed=tuple(allow or ()),
+                out=out,
+                as_json=as_json,
+            )
+        )
+    raise typer.Exit(int(code))

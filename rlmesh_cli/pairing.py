@@ -1,0 +1,139 @@
+"""Pairing: the episodes of two runs that began from the same seed, and what a metric is in both."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from rlmesh_adapters.errors import HarnessError
+
+from .episodes import EpisodeResult
+from .margins import RETURN, SUCCESS
+from .run_reader import StoredRun
+from .stored_evaluation import NoEpisodeError
+
+
+class PairingError(HarnessError):
+    """Two runs have no episodes that could be held against one another."""
+
+
+class Pair(msgspec.Struct, frozen=True):
+    """One seed, played in BASE and in NEW."""
+
+    base: EpisodeResult
+    new: EpisodeResult
+
+    @property
+    def is_error(self) -> bool:
+        """Whether one of both episodes could not be finished."""
+        return self.base.is_error or self.new.is_error
+
+    @property
+    def is_identical(self) -> bool:
+        """Whether the same actions were executed and the same rewards paid, to the end."""
+        base, new = self.base, self.new
+        return (base.trace_hash, base.length, base.end) == (new.trace_hash, new.length, new.end)
+
+
+class Pairs(msgspec.Struct, frozen=True, kw_only=True):
+    """The pairs of two runs, in the order of BASE; base_only, new_only: seeds that only one of them played."""
+
+    pairs: list[Pair]
+    base_only: list[int | None]
+    new_only: list[int | None]
+    is_by_seed: bool
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """A metric in the pairs where both sides have it.
+
+    values: (BASE, NEW) of each of `pairs`. errored: pairs left out because an episode could not be finished.
+    unreported: pairs left out because one side has no finite value.
+    half: (BASE, NEW) of the pairs that were left out, None where there is no value.
+    """
+
+    metric: str
+    pairs: list[Pair]
+    values: list[tuple[float, float]]
+    errored: int
+    unreported: int
+    half: list[tuple[float | None, float | None]]
+
+    @property
+    def differences(self) -> list[float]:
+        """NEW - BASE of each pair."""
+        return [new - base for base, new in self.values]
+
+
+def pair_runs(base: StoredRun, new: StoredRun) -> Pairs:
+    """Pair the k-th episode of a seed in BASE with the k-th of that seed in NEW.
+
+    Where one of both could not seed its episodes, the i-th is paired with the i-th.
+    Raises NoEpisodeError for a run without rows, PairingError without a common seed.
+    """
+    for run in (base, new):
+        if not run.rows:
+            raise NoEpisodeError(run)
+    is_by_seed = base.is_seeded and new.is_seeded
+    waiting: dict[int | None, list[EpisodeResult]] = defaultdict(list)
+    for row in reversed(new.rows):
+        waiting[row.seed if is_by_seed else None].append(row)
+    pairs, base_only = [], []
+    for row in base.rows:
+        same = waiting[row.seed if is_by_seed else None]
+        if same:
+            pairs.append(Pair(row, same.pop()))
+        else:
+            base_only.append(row.seed)
+    if not pairs:
+        raise PairingError(
+            f"BASE and NEW have no seed in common: BASE played {_span(base)}, NEW {_span(new)}",
+            where=f"{base.folder} and {new.folder}",
+            mend="run NEW with the seeds of BASE: --seed and --episodes, or --seeds",
+        )
+    new_only = sorted((row for rows in waiting.values() for row in rows), key=lambda row: row.index)
+    return Pairs(pairs=pairs, base_only=base_only, new_only=[row.seed for row in new_only], is_by_seed=is_by_seed)
+
+
+def _span(run: StoredRun) -> str:
+    seeds = [row.seed for row in run.rows if row.seed is not None]
+    return f"{len(seeds)} from {min(seeds)} to {max(seeds)}" if len(seeds) > 1 else f"seed {seeds[0]}"
+
+
+def measure(metric: str, pairs: Sequence[Pair]) -> Measured:
+    """Return a metric in all pairs that have it on both sides."""
+    value_of = _reader(metric)
+    kept, values, half, errored = [], [], [], 0
+    for pair in pairs:
+        base, new = value_of(pair.base), value_of(pair.new)
+        # The difference of two numbers may have no float.
+        if pair.is_error or base is None or new is None or not math.isfinite(new - base):
+            errored += pair.is_error
+            half.append((base, new))
+        else:
+            kept.append(pair)
+            values.append((base, new))
+    return Measured(
+        metric=metric, pairs=kept, values=values, errored=errored, unreported=len(half) - errored, half=half
+    )
+
+
+def _reader(metric: str) -> Callable[[EpisodeResult], float | None]:
+    if metric == SUCCESS:
+        return lambda row: None if row.is_error or row.success is None else float(row.success)
+    if metric == RETURN:
+        return lambda row: _finite(None if row.is_error else row.return_)
+    return lambda row: _finite(None if row.is_error else row.metrics.get(metric))
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def info_metrics_of(pairs: Sequence[Pair]) -> list[str]:
+    """Return the info metrics that both rows of some pair keep."""
+    found = dict.fromkeys(name for pair in pairs for name in pair.base.metrics if name in pair.new.metrics)
+    return [name for name in found if name not in (SUCCESS, RETURN)]

@@ -1,0 +1,169 @@
+"""Protocols: what two runs must have in common before their numbers may be held against one another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from rlmesh_adapters.errors import HarnessError, nearest
+
+from .documents import shortened
+from .run_reader import StoredRun
+
+#: Packages that are no environment's; what they change is seen in the rows.
+_NOT_OF_ENVIRONMENTS = {"python", "rlmesh-cli", "numpy", "msgspec", "torch", "jax"}
+#: How the module of a policy file is named, see rlmesh_cli.guests.
+_POLICY_MODULE = "rlmesh_policy_"
+#: Fields that must agree.
+FIELDS = (
+    "env",
+    "env.kwargs",
+    "env.wrappers",
+    "env.version",
+    "horizon",
+    "ensemble",
+    "limits.steps",
+    "limits.seconds",
+    "success_rule",
+    "adapter",
+    "seeded",
+)
+_LONGEST = 60
+
+
+class ProtocolError(HarnessError):
+    """Two runs were not made by the same protocol."""
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """A field of the protocol, and what BASE and NEW say there."""
+
+    field: str
+    base: Any
+    new: Any
+
+    def describe(self) -> str:
+        """Return both values in a line, such as `1 in BASE, 8 in NEW`; of long texts where they part."""
+        if self.field == "seeded":
+            unseeded = [name for name, value in (("BASE", self.base), ("NEW", self.new)) if not value]
+            return f"false in {' and '.join(unseeded)}"
+        base, new = _where_they_part(self.base, self.new)
+        return f"{_shown(base)} in BASE, {_shown(new)} in NEW"
+
+
+def _where_they_part(base: Any, new: Any) -> tuple[Any, Any]:
+    """Return the first lines of two texts, or entries of two mappings, that are not the same."""
+    if isinstance(base, list) and isinstance(new, list):
+        longest = max(len(base), len(new))
+        pairs = zip(_padded(base, longest), _padded(new, longest), strict=True)
+        return next(((one, other) for one, other in pairs if one != other), (base, new))
+    if isinstance(base, Mapping) and isinstance(new, Mapping):
+        keys = [key for key in dict.fromkeys((*base, *new)) if base.get(key, ...) != new.get(key, ...)]
+        return {key: base[key] for key in keys if key in base}, {key: new[key] for key in keys if key in new}
+    return base, new
+
+
+def _padded(values: list[Any], length: int) -> list[Any]:
+    return [*values, *[None] * (length - len(values))]
+
+
+def _shown(value: Any) -> str:
+    if value is None or value in ({}, []):
+        return "none"
+    if isinstance(value, str):
+        return shortened(value.strip(), _LONGEST)
+    if isinstance(value, Mapping):
+        return shortened(", ".join(f"{key}: {part}" for key, part in value.items()), _LONGEST)
+    if isinstance(value, list):
+        return shortened("; ".join(str(part).strip() for part in value), _LONGEST)
+    return shortened(str(value), _LONGEST)
+
+
+def protocol_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a `run.json` says of each of FIELDS."""
+    route, limits = record["route"], record.get("limits", {})
+    env = route["env"]
+    return {
+        "env": env["id"],
+        "env.kwargs": env.get("kwargs", {}),
+        "env.wrappers": [_wrapper(wrapper) for wrapper in env.get("wrappers", ())],
+        "env.version": _versions(record),
+        "horizon": route.get("horizon", 1),
+        "ensemble": route.get("ensemble"),
+        "limits.steps": limits.get("steps"),
+        "limits.seconds": limits.get("seconds"),
+        "success_rule": record["success_rule"],
+        "adapter": record.get("adapter"),
+        "seeded": record.get("seeded", True),
+    }
+
+
+def _wrapper(wrapper: Any) -> Any:
+    """Return a wrapper with its name first; one without arguments may be written as its name alone."""
+    if not isinstance(wrapper, Mapping):
+        return {"name": wrapper}
+    kwargs = wrapper.get("kwargs")
+    return {"name": wrapper.get("name"), **({"kwargs": kwargs} if kwargs else {})}
+
+
+def _versions(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return the versions of gymnasium and of what else was loaded for the environment, not for the policy."""
+    source = str(record["route"].get("policy", {}).get("source", ""))
+    policy = source.partition(":")[0].partition(".")[0]
+    out = _NOT_OF_ENVIRONMENTS | {policy}
+    return {
+        name: version
+        for name, version in record.get("versions", {}).items()
+        if name not in out and not name.startswith(_POLICY_MODULE)
+    }
+
+
+def differences(base: Mapping[str, Any], new: Mapping[str, Any]) -> list[Difference]:
+    """Return the fields in which two records differ; a run that could not seed differs from any other."""
+    ours, theirs = protocol_of(base), protocol_of(new)
+    # A package that only one of them loaded may have come with its policy.
+    shared = ours["env.version"].keys() & theirs["env.version"].keys()
+    for side in (ours, theirs):
+        side["env.version"] = {name: version for name, version in side["env.version"].items() if name in shared}
+    return [
+        Difference(field, ours[field], theirs[field])
+        for field in FIELDS
+        if ours[field] != theirs[field] or (field == "seeded" and not ours[field])
+    ]
+
+
+def check_allowed(allowed: Iterable[str]) -> None:
+    """Refuse names that are no field of the protocol.
+
+    Raises ProtocolError that names those there are.
+    """
+    for name in allowed:
+        if name not in FIELDS:
+            near = nearest(name, FIELDS, limit=1)
+            raise ProtocolError(
+                f"`{name}` is no field of the protocol{f'; did you mean {near[0]}?' if near else ''}",
+                where="--allow",
+                mend=f"name one of {', '.join(FIELDS)}",
+            )
+
+
+def agree(base: StoredRun, new: StoredRun, allowed: Sequence[str]) -> list[Difference]:
+    """Return the differences that are allowed.
+
+    Raises ProtocolError that names every field that differs without being allowed, with both values.
+    """
+    check_allowed(allowed)
+    found = differences(base.record, new.record)
+    refused = [difference for difference in found if difference.field not in allowed]
+    if refused:
+        width = max(len(difference.field) for difference in refused)
+        lines = [f"\n        {difference.field:<{width}}  {difference.describe()}" for difference in refused]
+        flags = " ".join(f"--allow {difference.field}" for difference in refused)
+        raise ProtocolError(
+            f"BASE and NEW were not made by the same protocol:{''.join(lines)}",
+            where=f"{base.folder} and {new.folder}",
+            mend=f"run both alike, or let the difference pass with {flags}",
+        )
+    return found

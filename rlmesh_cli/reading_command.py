@@ -1,0 +1,62 @@
+"""What commands that only read runs have in common: how they end, and where their answer goes."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from rlmesh_adapters.errors import HarnessError
+
+from .exits import Exit
+from .records import strict_json
+from .streams import drop_output
+from .telling import say, say_bug, say_mistake
+
+
+def run_reading(answer: Callable[[], Exit]) -> Exit:
+    """Return the exit code of an answer; a user's mistake is one message, a fault of ours a traceback.
+
+    Raises BrokenPipeError if nobody reads the answer any more.
+    """
+    if not gc.isenabled():  # see rlmesh_cli.app.main
+        gc.freeze()
+        gc.enable()
+    try:
+        return answer()
+    except HarnessError as error:
+        return say_mistake(error)
+    except KeyboardInterrupt:
+        say("rlmesh: interrupted")
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except Exception:
+        return say_bug()
+
+
+def write_json(record: dict[str, Any]) -> None:
+    """Write one JSON document to standard output."""
+    write_out(lambda: sys.stdout.write(strict_json(record).decode() + "\n"))
+
+
+def write_out(write: Callable[[], object]) -> None:
+    """Let `write` print to standard output, if there is one.
+
+    Raises BrokenPipeError if nobody reads it any more, HarnessError if it cannot be written otherwise.
+    """
+    if sys.stdout is None:  # closed by whoever started us
+        return
+    try:
+        write()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        drop_output()
+        raise HarnessError(
+            f"standard output cannot be written to: {error.strerror}",
+            where="standard output",
+            mend="see that what it is sent to takes more",
+        ) from error

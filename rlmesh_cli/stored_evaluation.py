@@ -1,0 +1,160 @@
+"""A stored run as the evaluation it was: its rows added up again, and what its files disagree about."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from rlmesh_adapters.advisories import Advisory
+from rlmesh_adapters.errors import HarnessError
+
+from .estimating import recorded_estimator
+from .evaluation import Evaluation, summary_record
+from .gates import info_metrics, judge, parse_gate
+from .run_reader import StoredRun
+from .schema import recorded_rule
+from .stats import Summary, summarise
+from .tallies import Tally
+from .verifying import Verification
+from .wording import exact
+
+#: Numbers that rows add up to may differ from the stored ones by this share: sums in another order.
+_ROUNDING = 1e-9
+
+
+class NoEpisodeError(HarnessError):
+    """A run holds nothing that could be shown or judged."""
+
+    def __init__(self, run: StoredRun) -> None:
+        super().__init__(
+            f"run {run.name} holds no finished episode",
+            where=str(run.folder / "episodes.jsonl"),
+            mend="name a run that got further, or run the evaluation again",
+        )
+
+
+def evaluation_of(run: StoredRun) -> Evaluation:
+    """Return what `eval` said when the run was over, or would have said, by adding up the rows again.
+
+    Without `summary.json` the times and the number of calls are not known, and are 0.
+    Raises NoEpisodeError for a run without rows.
+    """
+    if not run.rows:
+        raise NoEpisodeError(run)
+    summary = summary_of(run)
+    stored = run.summary or {}
+    time = stored.get("time", {})
+    policy = run.record.get("policy", {})
+    verification = stored.get("verification")
+    return Evaluation(
+        folder=run.folder,
+        status=run.record["status"],
+        rows=run.rows,
+        summary=summary,
+        verdicts=[judge(parse_gate(gate), summary) for gate in run.record["route"].get("gates", ())],
+        advisories=tuple(
+            msgspec.convert({"count": 1, **known}, Advisory) for known in run.record.get("advisories", ())
+        ),
+        tally=_tally_of(stored, summary),
+        seconds=time.get("total", 0.0),
+        in_flight=stored.get("in_flight", 0),
+        lanes=run.record.get("env", {}).get("lanes", 1),
+        discarded=run.discarded,
+        seeded=run.is_seeded,
+        instances=stored.get("instances") or policy.get("instances") or "shared",
+        probe=run.record.get("probe"),
+        verification=None if verification is None else msgspec.convert(verification, Verification),
+    )
+
+
+def _tally_of(stored: Mapping[str, Any], summary: Summary) -> Tally:
+    """Return what was counted and measured while the run was played; older runs kept counts beside the times."""
+    time = stored.get("time", {})
+    counts = {name: time.get(name, stored.get(name, 0)) for name in ("vector_steps", "calls", "call_rows")}
+    return Tally(
+        steps=time.get("steps", summary.steps),
+        vector_steps=counts["vector_steps"],
+        calls=counts["calls"],
+        rows=counts["call_rows"],
+        step_seconds=time.get("env_step", 0.0),
+        reset_seconds=time.get("env_reset", 0.0),
+        policy_seconds=time.get("policy", 0.0),
+        adapter_seconds=time.get("adapter", 0.0),
+        recording_seconds=time.get("recording", 0.0),
+    )
+
+
+def summary_of(run: StoredRun) -> Summary:
+    """Return what the rows of a run add up to."""
+    route = run.record["route"]
+    gates = tuple(parse_gate(gate) for gate in route.get("gates", ()))
+    metrics = dict.fromkeys((*route.get("metrics", ()), *info_metrics(gates)))
+    return summarise(
+        run.rows,
+        planned=run.planned,
+        rule=recorded_rule(route),
+        metrics=tuple(metrics),
+        estimator=recorded_estimator(route),
+    )
+
+
+def notes_on(run: StoredRun, summary: Summary) -> list[str]:
+    """Return what a reader should know of how a run was read, a sentence each."""
+    notes = []
+    if run.summary is None:
+        state = {"running": "it goes on, or was killed"}.get(run.record["status"], "it did not come to its end")
+        notes.append(f"no summary.json: {state}; {len(run.rows)} of {run.planned} episodes are added up here")
+    if run.is_torn:
+        notes.append("the last line of episodes.jsonl is half written and left out")
+    if run.discarded:
+        stopped = run.record["stopped_at"]
+        notes.append(f"stopped after {stopped} episodes; {run.discarded} that were played beyond are not counted")
+    contradiction = contradiction_of(run, summary)
+    if contradiction is not None:
+        notes.append(contradiction)
+    return notes
+
+
+def contradiction_of(run: StoredRun, summary: Summary) -> str | None:
+    """Return where `summary.json` and the rows disagree, or None; then one of them was edited."""
+    if run.summary is None:
+        return None
+    found = {
+        "episodes": summary.episodes,
+        "errors": summary.errors,
+        "success_rate": summary.success.rate,
+        "mean_return": summary.returns.mean if summary.returns is not None else None,
+    }
+    for name, value in found.items():
+        if name in run.summary and not _agree(run.summary[name], value):
+            told, added = _shown(run.summary[name]), _shown(value)
+            return f"summary.json says {name} {told}, but its rows add up to {added}: one of them was edited"
+    return None
+
+
+def _agree(told: Any, value: float | None) -> bool:
+    if value is None or told is None or not math.isfinite(value):
+        return told is None
+    is_number = isinstance(told, int | float) and not isinstance(told, bool)
+    return is_number and math.isclose(told, value, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
+
+
+def _shown(value: Any) -> str:
+    return exact(float(value)) if isinstance(value, int | float) else str(value)
+
+
+def stored_record(run: StoredRun, evaluation: Evaluation, notes: list[str]) -> dict[str, Any]:
+    """Return what `show --json` prints: that of `eval --json`, and how the run was read."""
+    record = {
+        **summary_record(evaluation),
+        "started_at": run.record["started_at"],
+        "is_torn": run.is_torn,
+        "discarded": run.discarded,
+        "notes": notes,
+    }
+    if run.summary is None:  # nobody measured them
+        record["time"] = None
+    return record
