@@ -11,6 +11,7 @@ from . import __version__
 from .commands.eval import eval_command
 from .commands.explain import explain_command
 from .commands.probe import probe_command
+from .commands.replay import replay_command
 from .lean import LeanCommand, LeanGroup
 
 app = typer.Typer(
@@ -25,6 +26,7 @@ app = typer.Typer(
 app.command("eval", cls=LeanCommand)(eval_command)
 app.command("explain", cls=LeanCommand)(explain_command)
 app.command("probe", cls=LeanCommand)(probe_command)
+app.command("replay", cls=LeanCommand)(replay_command)
 
 
 def _show_version(wanted: bool) -> None:
