@@ -19,7 +19,7 @@ from .recordings import RecordingLanes, Watch
 from .resuming import differences, recorded_route
 from .rollout import Limits
 from .route import read_route
-from .run_reader import StoredRun
+from .run_reader import RECORD, StoredRun
 from .run_record import RunRecord
 from .schema import Flags, Route
 from .stage import Stage, staged
@@ -50,6 +50,13 @@ class Encore:
                 f"({stored.record['env'].get('autoreset')}), so that none of them can be played again",
                 where=str(stored.folder),
                 mend="run it without --autoreset and not with --vectorization native",
+            )
+        unknown = [path for path in stored.record.get("nonfinite") or () if path.startswith("route.")]
+        if unknown:
+            raise EncoreError(
+                f"the record of {stored.name} does not say what {', '.join(unknown)} was: it was not finite",
+                where=str(stored.folder / RECORD),
+                mend="run the evaluation again with a finite number",
             )
         self.stored, self.row = stored, row
         self.episode = Episode(row.index, row.seed)
