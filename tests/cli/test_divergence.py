@@ -1,4 +1,4 @@
-"""The first difference between the episodes of two runs: step, leaf, dimension, both values, and whose doing it is."""
+"""The first difference between episodes of two runs: step, leaf, dimension, both values, and whose doing it is."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from running import strict_loads
 
 from rlmesh_adapters.errors import HarnessError
 from rlmesh_cli.divergence import Divergence, divergence_record, divergence_words, first_divergence
+from rlmesh_cli.guests import apart
 from rlmesh_cli.records import strict_json
 from rlmesh_cli.run_reader import StoredRun, read_run
 
@@ -22,7 +23,7 @@ HERE = __name__
 
 
 class Long(gym.Env):
-    """Thirty steps that pay 1; observations are [t, seed, jolt], where jolt is 0 but at the step it is asked for."""
+    """Thirty steps that pay 1; observations are [t, seed, jolt], where jolt is 0 but at step `at`."""
 
     observation_space: spaces.Space = spaces.Box(-1e9, 1e9, (3,), np.float64)
     action_space: spaces.Space = spaces.Box(-1, 1, (4,), np.float32)
@@ -108,9 +109,8 @@ STILL = "import numpy as np\nclass Policy:\n    def predict(self, obs):\n       
 def made(folder: Path, text: str, env: str = f"{HERE}:Long", **flags: Any) -> StoredRun:
     folder.mkdir(exist_ok=True)
     source = policy_file(folder, text)
-    code, run = play(
-        folder, source, env, **{"episodes": 3, "seed": 11, "quiet": True, "is_probed": False, **flags}
-    )
+    asked = {"episodes": 3, "seed": 11, "quiet": True, "is_probed": False, **flags}
+    _, run = play(folder, source, env, **asked)
     assert run is not None
     return read_run(run)
 
@@ -153,7 +153,7 @@ def test_planted_change_of_one_action_dimension_is_named(tmp_path, text, env, le
 
 
 def test_observation_that_differs_first_is_the_environments_doing(tmp_path):
-    """The policy answers what it sees, so that its action differs in the same step; the observation comes first."""
+    """The policy answers what it sees, so its action differs in the same step; the observation comes first."""
     text = "import numpy as np\nclass Policy:\n    def predict(self, obs):\n        return np.full(4, obs[2])\n"
     found = of_environments(tmp_path, text, f"{HERE}:Long", "jolt=0.5")
     assert divergence_words(found) == (
@@ -257,8 +257,6 @@ def test_files_and_neighbours_of_one_name_are_not_mixed_up(tmp_path):
         if late != "pass":
             text = text.replace("import gains\nclass", "class")
         # As a process of its own would run it: nothing of the other policy is loaded.
-        from rlmesh_cli.guests import apart
-
         with apart():
             runs.append(made(folder, text))
     path = list(sys.path)
@@ -282,8 +280,6 @@ def test_environment_of_a_policy_file_is_not_that_of_another_file(tmp_path):
         "    gym.register('Own-v0', entry_point=Own, disable_env_checker=True)\n"
         "class Policy:\n    def predict(self, obs):\n        return np.zeros(4, np.float32)\n"
     )
-    from rlmesh_cli.guests import apart
-
     runs = []
     for name, pays in (("base", 2.0), ("new", 3.0)):
         with apart():
