@@ -68,10 +68,10 @@ def first_divergence(
         # What one policy imports from its folder must not be what the other one gets from its own.
         with apart():
             encore = Encore(stored, row, trusts_entrypoints=trusts_entrypoints)
-            take, _ = encore.play()
+            take, changes = encore.play()
             takes.append(take)
-            if encore.change_of_policy is not None:
-                notes.append(f"{name}: {encore.change_of_policy}")
+            if not _is_reproduced(row, take):
+                notes += [f"{name}: {line}" for line in changes]
     return Divergence(
         seed=encore.episode.seed,
         indices=indices,

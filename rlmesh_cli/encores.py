@@ -172,21 +172,29 @@ def find_row(stored: StoredRun, wanted: str) -> EpisodeResult:
 
 
 def refuse_other_bytes(base: StoredRun, new: StoredRun) -> None:
-    """Raise HarnessError if two runs had their policies from one file, which cannot hold both of them now."""
-    files = [_policy_file(stored) for stored in (base, new)]
-    one, other = files
-    if one is None or other is None or one["path"] != other["path"] or one["sha256"] == other["sha256"]:
-        return
-    commits = [((stored.record.get("git") or {}).get("commit") or "")[:_DIGITS] for stored in (base, new)]
-    known = ", ".join(
-        f"{stored.name} at commit {commit}" for stored, commit in zip((base, new), commits, strict=True) if commit
-    )
-    raise HarnessError(
-        f"both runs name {one['path']}, which was {_short(one['sha256'])} in {base.name} and "
-        f"{_short(other['sha256'])} in {new.name}: one file cannot be both",
-        where="policy",
-        mend="keep each policy in a file of its own" + (f" (git may have them: {known})" if known else ""),
-    )
+    """Raise HarnessError if policy or weights of two runs are one file, which cannot hold both of them now."""
+    before = {file["path"]: file["sha256"] for file in _files(base)}
+    for file in _files(new):
+        path, digest = file["path"], file["sha256"]
+        if before.get(path, digest) != digest:
+            raise HarnessError(
+                f"both runs name {path}, which was {_short(before[path])} in {base.name} and {_short(digest)} in "
+                f"{new.name}: one file cannot be both",
+                where="policy",
+                mend="keep each policy, and each file of weights, under a name of its own" + _commits(base, new),
+            )
+
+
+def _files(stored: StoredRun) -> list[dict[str, Any]]:
+    """Return the records of the files that a run's policy was made of."""
+    file = _policy_file(stored)
+    return [*([file] if file is not None else []), *((stored.record.get("policy") or {}).get("weights") or ())]
+
+
+def _commits(*runs: StoredRun) -> str:
+    commits = [((stored.record.get("git") or {}).get("commit") or "")[:_DIGITS] for stored in runs]
+    known = [f"{stored.name} at commit {commit}" for stored, commit in zip(runs, commits, strict=True) if commit]
+    return f" (git may have them: {', '.join(known)})" if known else ""
 
 
 def _policy_file(stored: StoredRun) -> dict[str, Any] | None:

@@ -114,7 +114,9 @@ def apart() -> Iterator[None]:
     finally:
         added = {os.path.realpath(folder) for folder in sys.path if folder not in path}
         sys.path[:] = path
-        forgotten = {name for name in sys.modules.keys() - modules if _folder_of(name) in added}
+        # A package that was loaded in part before is left whole.
+        fresh = {name for name in sys.modules.keys() - modules if name.split(".", 1)[0] not in modules}
+        forgotten = {name for name in fresh if _folder_of(name) in added}
         forget_environments(forgotten)
         for name in forgotten:
             del sys.modules[name]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -17,6 +19,8 @@ from .stage import Stage
 
 #: Not what an episode is: how it was arranged, what it took, where the error's line stands now.
 _LEFT_OUT = frozenset({"attempts", "index", "episode_id"})
+#: Where an object lies in memory is no part of an error.
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
 #: Fields in the order in which they tell most.
 _FIRST = ("start_hash", "trace_hash", "length", "return", "end", "success", "error")
 
@@ -24,9 +28,9 @@ _FIRST = ("start_hash", "trace_hash", "length", "return", "end", "success", "err
 Cause = Literal["rendering", "not a function of its seed", "something else changed"]
 
 _UNKNOWN = (
-    "nothing that the run's record knows has changed; what it does not know: the environment's own code, "
-    "libraries that it does not list, and what was kept from episodes that were played before this one on its "
-    "lane (`rlmesh probe --env-check` looks for that)"
+    "nothing that the run's record knows has changed; what it does not know: code that policy and environment "
+    "import, libraries that it does not list, and what was kept from episodes that were played before this one on "
+    "its lane (`rlmesh probe --env-check` looks for that)"
 )
 
 
@@ -130,12 +134,15 @@ def _compared(row: EpisodeResult) -> dict[str, Any]:
         # The place is a line of a file that may have been edited elsewhere.
         error = fields["error"]
         at = "" if error["step"] is None else f" at step {error['step']}"
-        fields["error"] = f"{error['phase']}{at}: {error['message']}"
+        message = _ADDRESS.sub("0x..", error["message"])
+        fields["error"] = f"{error['phase']}{at}: {message}"
     return {name: value for name, value in fields.items() if name not in _LEFT_OUT}
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    return bool(one == other or (one != one and other != other))
+    if isinstance(one, float) and isinstance(other, float) and not (math.isfinite(one) or math.isfinite(other)):
+        return True  # a run's file does not say which infinity it was
+    return bool(one == other)
 
 
 def verdict_words(replay: Replay) -> list[str]:

@@ -16,6 +16,7 @@ from running import strict_loads
 from rlmesh_adapters.errors import HarnessError
 from rlmesh_cli.divergence import Divergence, divergence_record, divergence_words, first_divergence
 from rlmesh_cli.guests import apart
+from rlmesh_cli.recordings import keep
 from rlmesh_cli.records import strict_json
 from rlmesh_cli.run_reader import StoredRun, read_run
 
@@ -298,6 +299,40 @@ def test_one_file_that_was_edited_between_the_runs_cannot_be_both(tmp_path):
     error = mended(caught.value)
     known = [run.record["policy"]["file"]["sha256"][:12] for run in (base, new)]
     assert all(digest in error.cause for digest in known)
+
+
+def test_one_file_of_weights_that_was_written_over_cannot_be_both(tmp_path):
+    weights = tmp_path / "gain.txt"
+    text = (
+        "import numpy as np\nfrom pathlib import Path\nclass Policy:\n"
+        "    def __init__(self, weights):\n        self.gain = float(Path(weights).read_text())\n"
+        "    def predict(self, obs):\n        return np.full(4, self.gain, np.float32)\n"
+    )
+    runs = []
+    for name, gain in (("base", "0.25"), ("new", "0.5")):
+        weights.write_text(gain, encoding="utf-8")
+        runs.append(made(tmp_path / name, text, policy_args=(f"weights={weights}",)))
+    with pytest.raises(HarnessError, match=r"gain.txt, which was .* one file cannot be both") as caught:
+        first_divergence(runs[0], runs[1], (1, 1))
+    mended(caught.value)
+
+
+def test_graphs_and_sequences_are_taken_apart():
+    """What does not stack is kept by its parts, each under the name that leads to it."""
+    space = spaces.Graph(spaces.Box(-1, 1, (2,)), None)
+    space.seed(3)
+    value = {"graph": space.sample(num_nodes=3), "many": (np.ones(2), "text", None)}
+    kept = keep(value, "observation")
+    assert list(kept) == [
+        "observation.graph.nodes",
+        "observation.graph.edges",
+        "observation.graph.edge_links",
+        "observation.many.0",
+        "observation.many.1",
+        "observation.many.2",
+    ]
+    value["graph"].nodes[:] = 9  # what is kept is a copy
+    assert kept["observation.graph.nodes"].restored().max() <= 1
 
 
 def test_replay_that_is_not_what_the_run_played_is_said(tmp_path):

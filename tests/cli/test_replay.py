@@ -221,6 +221,27 @@ def test_error_that_comes_again_is_identical(tmp_path):
     assert (code, record["verdict"], record["row"]["end"]) == (0, "identical", "error")
 
 
+class Enormous(Walk):
+    """Pays more than a float64 can add up."""
+
+    def step(self, action):
+        observation, _, *rest = super().step(action)
+        return observation, 1e308, *rest
+
+
+class Nameless(Walk):
+    """Raises with the place of an object in memory."""
+
+    def step(self, action):
+        raise RuntimeError(f"cannot move {object()!r}")
+
+
+@pytest.mark.parametrize("env", ["Enormous", "Nameless"])
+def test_what_no_row_can_hold_exactly_is_no_difference(tmp_path, env):
+    code, record = told(made(tmp_path, STILL, env), 3)
+    assert (code, record["fields"]) == (0, [])
+
+
 def test_policy_that_fails_on_its_first_call_is_a_failure_of_its_episode(tmp_path):
     """In the run it was not the first call; alone it is, and is scored all the same."""
     text = STILL.replace(
