@@ -12,6 +12,7 @@ from .commands.compare import compare_command
 from .commands.eval import eval_command
 from .commands.explain import explain_command
 from .commands.probe import probe_command
+from .commands.replay import replay_command
 from .commands.runs import runs_command
 from .commands.show import show_command
 from .lean import LeanCommand, LeanGroup
@@ -31,6 +32,7 @@ app.command("probe", cls=LeanCommand)(probe_command)
 app.command("compare", cls=LeanCommand)(compare_command)
 app.command("runs", cls=LeanCommand)(runs_command)
 app.command("show", cls=LeanCommand)(show_command)
+app.command("replay", cls=LeanCommand)(replay_command)
 
 
 def _show_version(wanted: bool) -> None:

@@ -73,8 +73,11 @@ def guard_of(route: Route, env: EnvInfo) -> int | None:
     return None if env.max_episode_steps is not None else route.env.max_episode_steps or GUARD_STEPS
 
 
-def env_request(route: Route) -> EnvRequest:
-    """Return what a route asks of the environment's side; its arguments are copies."""
+def env_request(route: Route, render_mode: str | None = None) -> EnvRequest:
+    """Return what a route asks of the environment's side; its arguments are copies.
+
+    render_mode: given to the environment beside the route's own arguments.
+    """
     env = route.env
     is_own = env.autoreset is None and env.vectorization != "native"
     wrappers = (
@@ -85,7 +88,7 @@ def env_request(route: Route) -> EnvRequest:
     )
     return EnvRequest(
         id=env.id,
-        kwargs=copy.deepcopy(env.kwargs),
+        kwargs=copy.deepcopy(env.kwargs) | ({} if render_mode is None else {"render_mode": render_mode}),
         imports=env.imports,
         wrappers=tuple(wrappers),
         # A lane without an episode would only cost its environment; others step in lockstep and need them all.

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from rlmesh_envs.registry import forget_environments
+
 #: Level of a root logger that nobody has changed.
 _WARNING = 30
 
@@ -96,6 +98,35 @@ def run_file(path: Path, *, again: bool = False) -> ModuleType:
         sys.modules.pop(name, None)
         raise
     return module
+
+
+@contextlib.contextmanager
+def apart() -> Iterator[None]:
+    """Let code be loaded that has nothing in common with what is loaded after it.
+
+    Folders that are added to `sys.path` meanwhile are taken away again, and modules that were imported from them
+    are forgotten, with the environments that these modules define. Two policies may then have neighbours of one
+    name, and each gets its own.
+    """
+    path, modules = list(sys.path), set(sys.modules)
+    try:
+        yield
+    finally:
+        added = {os.path.realpath(folder) for folder in sys.path if folder not in path}
+        sys.path[:] = path
+        # A package that was loaded in part before is left whole.
+        fresh = {name for name in sys.modules.keys() - modules if name.split(".", 1)[0] not in modules}
+        forgotten = {name for name in fresh if _folder_of(name) in added}
+        forget_environments(forgotten)
+        for name in forgotten:
+            del sys.modules[name]
+
+
+def _folder_of(name: str) -> str | None:
+    """Return the folder in which a module, or the package that it belongs to, was found."""
+    module = sys.modules.get(name.split(".", 1)[0])
+    places = [*(getattr(module, "__path__", None) or ()), getattr(module, "__file__", None)]
+    return os.path.dirname(os.path.realpath(places[0])) if places[0] else None
 
 
 def append_folder(folder: Path) -> None:

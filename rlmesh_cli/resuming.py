@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from rlmesh_adapters.errors import HarnessError, RouteError
 
 from .documents import Document
-from .records import strict_json
+from .records import to_plain
 from .run_reader import StoredRun, StoredRunError, find_run, list_runs, read_run
 from .store import RunStore
 
@@ -54,8 +52,8 @@ def differences(stored: Mapping[str, Any], record: Mapping[str, Any]) -> list[st
 
     Seeds that go on where the stored ones end are no difference.
     """
-    # As it is written, so that a tuple is no other thing than a list.
-    before, now = fingerprint(stored), fingerprint(msgspec.json.decode(strict_json(record)))
+    # Both as JSON has them: what was read back holds lists where a new record holds tuples.
+    before, now = (to_plain(fingerprint(known))[0] for known in (stored, record))
     lines = []
     for name in before.keys() & now.keys():
         one, other = before[name], now[name]

@@ -21,10 +21,10 @@ class RunRecord:
     """Makes `run.json` of one run.
 
     stage: what the episodes are played on. source: `argv`, `route_file` and its hash.
-    git: state of the checkout, read when the sitting is over.
+    git: state of the checkout, read when the sitting is over; None leaves it out.
     """
 
-    def __init__(self, stage: Stage, *, source: dict[str, Any], git: GitState) -> None:
+    def __init__(self, stage: Stage, *, source: dict[str, Any], git: GitState | None) -> None:
         self._stage, self.source, self._git = stage, source, git
         self._started = _now()
         self._modules: tuple[str, ...] = ()
@@ -96,7 +96,7 @@ class RunRecord:
             "advisories": advisory_records(stage.engine.advisories),
             "versions": versions(self._modules),
             "host": host(),
-            "git": self._git.read() if is_over else None,
+            "git": self._git.read() if is_over and self._git is not None else None,
         }
 
     def _session(self, ended: str | None) -> dict[str, Any]:

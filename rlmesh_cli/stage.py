@@ -21,6 +21,7 @@ from .episodes import Episode
 from .gates import info_metrics, parse_gate
 from .loading import PolicySource, load_policy
 from .outcomes import InfoReader
+from .rollout import Lanes as AnyLanes
 from .rollout import Limits, Rollout
 from .schema import Route
 
@@ -63,17 +64,28 @@ class Stage:
             self.first = built
         return built
 
-    def rollout(self, episodes: Sequence[Episode], **watching: Any) -> Rollout:
-        """Return the loop that plays some episodes; `watching` are the callbacks of Rollout."""
+    def rollout(
+        self,
+        episodes: Sequence[Episode],
+        *,
+        lanes: AnyLanes | None = None,
+        limits: Limits | None = None,
+        **watching: Any,
+    ) -> Rollout:
+        """Return the loop that plays some episodes.
+
+        lanes: what stands in front of the stage's own, to look at what passes. limits: in place of the route's.
+        watching: the callbacks of Rollout.
+        """
         return Rollout(
-            self.lanes,
+            lanes or self.lanes,
             self.engine,
             _ROUTE,
             contract=self.contract,
             plan=self.plan,
             episodes=episodes,
             reader=InfoReader(self.route.success_rule, self.metrics),
-            limits=Limits(steps=self.guard, seconds=self.route.env.max_episode_seconds),
+            limits=limits or Limits(steps=self.guard, seconds=self.route.env.max_episode_seconds),
             clock=time.perf_counter,
             is_seeded=self.env.is_seeded,
             **watching,
@@ -104,23 +116,28 @@ def staged(
     sharing: str | None = None,
     is_probed: bool = False,
     is_forced: bool = False,
+    has_answered: bool = False,
+    render_mode: str | None = None,
 ) -> Iterator[Stage]:
     """Build what a route's episodes are played on, and take it down again.
 
     policy: one that was loaded already. sharing: how instances are shared, in place of what the route says.
     is_probed: whether a policy that lanes are to share is tested first; is_forced: and run whatever is found.
+    has_answered: whether the policy has given actions for this route before; see RouteContract.
+    render_mode: what environments are built with beside the route's own arguments.
 
     Raises HarnessError where policy, lanes or engine cannot be made.
     """
     policy = policy or load_policy(route.policy.source, route.policy.params)
-    lanes, env = make_lanes(env_request(route))
+    lanes, env = make_lanes(env_request(route, render_mode))
     with contextlib.ExitStack() as stack:
         stack.callback(lanes.close)
         engine = AdapterEngine(clock=time.perf_counter, advisories=AdvisoryBook())
         stack.callback(engine.close)
         contract = contract_of(route, lanes, env, policy, source=source, trusts_entrypoints=trusts_entrypoints)
-        if sharing is not None:
-            contract = msgspec.structs.replace(contract, sharing=sharing)
+        contract = msgspec.structs.replace(
+            contract, sharing=sharing or contract.sharing, has_answered=has_answered
+        )
         decision = None
         if is_probed and contract.num_lanes > 1 and route.policy.source not in BASELINES:
             from .deciding import decide  # noqa: PLC0415 - one lane needs no probe

@@ -15,7 +15,7 @@ PACKAGES = {"rlmesh_cli": ROOT, "rlmesh_envs": ROOT / "envs", "rlmesh_adapters":
 
 #: Package -> what its modules may import beside the standard library and itself.
 MAY_IMPORT = {
-    "rlmesh_cli": {"rlmesh_envs", "rlmesh_adapters", "numpy", "msgspec", "typer", "rich", "yaml"},
+    "rlmesh_cli": {"rlmesh_envs", "rlmesh_adapters", "numpy", "msgspec", "typer", "rich", "yaml", "imageio"},
     "rlmesh_envs": {"rlmesh_adapters", "gymnasium", "numpy", "msgspec"},
     "rlmesh_adapters": {"numpy", "msgspec", "cv2", "PIL"},
 }
@@ -29,10 +29,12 @@ ONLY = {
         "rlmesh_cli.explanation_tables",
         "rlmesh_cli.probe_tables",
         "rlmesh_cli.progress",
+        "rlmesh_cli.replay_tables",
         "rlmesh_cli.screens",
         "rlmesh_cli.stored_tables",
         "rlmesh_cli.tables",
     ),
+    "imageio": ("rlmesh_cli.reports.video",),
     "yaml": ("rlmesh_cli.yamls",),
     "subprocess": ("rlmesh_cli.provenance",),
     "multiprocessing": ("rlmesh_envs.processes", "rlmesh_envs.worker"),
@@ -67,6 +69,10 @@ LATE = {
     ("rlmesh_cli.probe_command", "rlmesh_cli.probe_tables"),
     ("rlmesh_cli.runs_command", "rlmesh_cli.stored_tables"),
     ("rlmesh_cli.show_command", "rlmesh_cli.stored_tables"),
+    ("rlmesh_cli.commands.replay", "rlmesh_cli.replay_command"),
+    ("rlmesh_cli.replay_command", "rlmesh_cli.replay_tables"),
+    ("rlmesh_cli.replay_command", "rlmesh_cli.reports.video"),
+    ("rlmesh_cli.reports.video", "imageio.v2"),
     ("rlmesh_cli.evaluation_command", "rlmesh_cli.tables"),
     ("rlmesh_cli.evaluation_command", "rlmesh_cli.reports.reporting"),
     ("rlmesh_cli.explanation_command", "rlmesh_cli.explanation_tables"),

@@ -41,6 +41,8 @@ class RouteContract(msgspec.Struct, frozen=True, kw_only=True):
         `episode` (a new one for every episode) or `auto`.
     batch_rows: rows that every batched call is padded to, None leaves them as they are.
     is_cleared: whether the policy was shown to keep nothing that lanes could mix up.
+    has_answered: whether it has given actions for this route before, so that a first call that fails is a failure
+        of its episode and no reason to give up.
     tags: what observation and action mean; None for a route without conversion. are_required: whether the route
         itself gives them, so that a policy without a model spec is a mistake.
     spec: what the model wants; None takes the policy's own `spec`. env_spec: what the environment proposes, taken
@@ -58,6 +60,7 @@ class RouteContract(msgspec.Struct, frozen=True, kw_only=True):
     sharing: str = "auto"
     batch_rows: int | None = None
     is_cleared: bool = False
+    has_answered: bool = False
     tags: EnvTags | None = None
     are_required: bool = False
     spec: ModelSpec | None = None

@@ -134,6 +134,7 @@ class AdapterEngine:
             self.advisories,
             adapter=adapter,
             ensembler=None if conversion is None else conversion.ensembler,
+            has_answered=contract.has_answered,
         )
 
     def _note_memory(self, policy: object, count: int) -> None:

@@ -32,6 +32,7 @@ class ConfiguredRoute:
     plan: how it runs. instances: the policy. observation: space of one observation.
     advisories: where what is degraded is noted. adapter: converts, None hands everything on as it is.
     ensembler: averages overlapping chunks, None executes them one after the other.
+    has_answered: whether a call that fails is a failure of its episode from the first one on.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class ConfiguredRoute:
         *,
         adapter: Adapter | None = None,
         ensembler: Ensembler | None = None,
+        has_answered: bool = False,
     ) -> None:
         self.plan = plan
         self.adapter = adapter
@@ -61,7 +63,7 @@ class ConfiguredRoute:
             self._is_inside = self._watches[0][2].all_inside
         self._lock = threading.Lock()
         self._known: Sequence[EpisodeContext] | None = None
-        self._has_answered = False
+        self._has_answered = has_answered
 
     def predict(self, rows: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
         """Ask the policy for the asking rows' next actions; see AdapterEngine.predict."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import gymnasium as gym
@@ -33,6 +33,15 @@ _PACKAGES = (
 )
 
 Factory = Callable[..., Any]
+
+
+def forget_environments(modules: Collection[str]) -> None:
+    """Take environments out of gymnasium's registry whose classes or functions stand in some modules."""
+    for name, spec in list(gym.registry.items()):
+        entry = spec.entry_point
+        module = entry.partition(":")[0] if isinstance(entry, str) else getattr(entry, "__module__", None)
+        if module in modules:
+            del gym.registry[name]
 
 
 def find_environment(request: EnvRequest) -> EnvSpec | Factory:

@@ -1,0 +1,121 @@
+"""Rendering: an environment that is looked at while an episode is played again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from rlmesh_adapters.errors import EnvironmentBuildError, HarnessError, describe_error, user_place
+from rlmesh_envs.make import make_lanes
+
+from .contracting import env_request
+from .schema import Route
+
+#: What `--render` takes -> the mode of gymnasium's that it means.
+MODES = {"human": "human", "video": "rgb_array"}
+
+
+class Film(Protocol):
+    """Whatever takes frames (height, width, 3) of bytes."""
+
+    def restart(self) -> None:
+        """Forget the frames so far."""
+        ...
+
+    def add(self, frame: npt.NDArray[np.uint8]) -> None:
+        """Take one frame."""
+        ...
+
+
+class Camera:
+    """Asks the environment for a frame after its reset and after every step.
+
+    current: returns the environment; one that failed is built anew, so it is asked for each time.
+    film: takes the frames.
+
+    Raises HarnessError, from its methods, where no frame can be had.
+    """
+
+    def __init__(self, current: Callable[[], Any], film: Film) -> None:
+        self._current, self._film = current, film
+
+    def begin(self) -> None:
+        """Take the first frame."""
+        self._film.restart()
+        self.look()
+
+    def look(self) -> None:
+        """Take one frame."""
+        try:
+            frame = self._current().render()
+        except (Exception, SystemExit) as error:
+            raise HarnessError(
+                f"render of the environment raised: {describe_error(error)}",
+                where=user_place(error.__traceback__),
+                mend="replay it without --render",
+            ) from error
+        if (
+            not isinstance(frame, np.ndarray)
+            or frame.dtype != np.uint8
+            or frame.ndim != 3
+            or frame.shape[2] not in (3, 4)
+        ):
+            what = f"{frame.dtype}{list(frame.shape)}" if isinstance(frame, np.ndarray) else type(frame).__name__
+            raise HarnessError(
+                f"render of the environment gave {what}, not a frame uint8[height, width, 3]",
+                where="--render",
+                mend="replay it without --render video",
+            )
+        self._film.add(frame[:, :, :3])
+
+
+def check_render_mode(route: Route, mode: str) -> float | None:
+    """See whether an environment can be rendered, and return the frames a second that it says, or None.
+
+    mode: `human` or `rgb_array`.
+
+    Raises HarnessError, with the modes that there are, if it cannot.
+    """
+    try:
+        lanes, _ = make_lanes(env_request(route, mode))
+    except EnvironmentBuildError as error:
+        known = _known_modes(route)
+        if mode in known:  # it should go; what is wrong is another thing
+            raise
+        raise _no_mode(route, mode, known) from error
+    try:
+        envs = getattr(lanes, "envs", None)
+        env = envs[0] if envs else None
+        known = _modes_of(env)
+        # What an environment lists holds; one that lists nothing may still have taken the mode.
+        if env is None or (mode not in known if known else env.render_mode != mode):
+            raise _no_mode(route, mode, known)
+        fps = (env.metadata or {}).get("render_fps")
+    finally:
+        lanes.close()
+    return float(fps) if isinstance(fps, (int, float)) and fps > 0 else None
+
+
+def _known_modes(route: Route) -> list[str]:
+    lanes, _ = make_lanes(env_request(route))
+    try:
+        envs = getattr(lanes, "envs", None)
+        return _modes_of(envs[0] if envs else None)
+    finally:
+        lanes.close()
+
+
+def _modes_of(env: Any) -> list[str]:
+    return [str(mode) for mode in (getattr(env, "metadata", None) or {}).get("render_modes") or ()]
+
+
+def _no_mode(route: Route, mode: str, known: list[str]) -> HarnessError:
+    offered = [name for name, needed in MODES.items() if needed in known]
+    return HarnessError(
+        f"{route.env.id} does not offer render_mode `{mode}`: its render_modes are {', '.join(known) or 'none'}",
+        where="--render",
+        mend=f"use --render {' or '.join(offered)}" if offered else "replay it without --render",
+    )
