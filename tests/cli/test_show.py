@@ -26,7 +26,8 @@ def refusal(*arguments: object) -> str:
     return result.stderr
 
 
-def test_tables_are_those_that_eval_printed(tmp_path, capsys):
+def test_tables_are_those_that_eval_printed(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
     policy = policy_file(tmp_path, ZERO)
     _, folder = play(tmp_path, policy, episodes=20, num_envs=3, gates=("success_rate >= 0.9", "speed > 1"))
     printed = capsys.readouterr().out
