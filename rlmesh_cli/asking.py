@@ -55,7 +55,7 @@ class Asking:
         self._observe = observe
         self.seconds = 0.0
         self.wants_step = plan.wants_context
-        self._is_chunked = plan.is_chunked
+        self._is_chunked, self._is_ensembled = plan.is_chunked, plan.is_ensembled
         self._replay = replay
         self._plays, self._shares, self._tally = plays, shares, tally
         self._on_answer = on_answer
@@ -124,7 +124,9 @@ class Asking:
         """Queue what a call gave for the asking rows; return the failures by row of the roster."""
         rows = range(roster.count) if asking is None else asking
         actions, clipped, failures = prediction.actions, prediction.clipped, prediction.failures
-        if not self._is_chunked and actions is not None:
+        if self._is_chunked:
+            self._count_planned(roster, asking, prediction)
+        elif actions is not None:
             actions = with_chunk_axis(actions)
             clipped = None if clipped is None else clipped[:, None]
         if not failures:
@@ -141,6 +143,27 @@ class Asking:
                 None if clipped is None else clipped[good],
             )
         return {rows[place]: failure for place, failure in failures.items()}
+
+    def _count_planned(self, roster: Roster, asking: Sequence[int] | None, prediction: Prediction) -> None:
+        if asking is None and prediction.planned_each is None and not prediction.failures:
+            self._shares.planned += prediction.planned
+            return
+        for place, row in enumerate(range(roster.count) if asking is None else asking):
+            if place not in prediction.failures:
+                self._plays[roster.lanes[row]].planned += prediction.planned_for(place)
+
+    def account(self, play: Play, failure: Failure | None) -> tuple[int | None, int]:
+        """Return how many actions were planned for an episode, and how many of them are still queued.
+
+        failure: why it ends, if it could not be finished; a call that gave nothing planned nothing.
+        Averaged plans are not counted: none of them is executed as it is.
+        """
+        if self._is_ensembled:
+            return None, 0
+        if not self._is_chunked:
+            gave_nothing = failure is not None and failure.phase not in ("reset", "step")
+            return play.calls_until(self._shares) - gave_nothing, 0
+        return play.planned + self._shares.planned - play.before.planned, self._replay.left(play.lane)
 
     def forget(self, lane: int) -> None:
         """Drop what was planned for a lane's episode."""

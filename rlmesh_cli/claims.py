@@ -14,7 +14,7 @@ from .margins import RETURN, SUCCESS
 from .metric_judging import POWER, MetricComparison
 from .run_lists import policy_name
 from .run_reader import StoredRun
-from .stats import exact
+from .texts import exact
 from .wording import counted, listed, number, signed
 
 #: What a verdict means to a script.
@@ -108,7 +108,11 @@ def notes_on_comparison(comparison: Comparison) -> list[str]:
     """Return what puts a comparison in doubt, a sentence each."""
     notes = []
     for side, run in (("BASE", comparison.base), ("NEW", comparison.new)):
-        if len(run.rows) < run.planned and run.record.get("stopped_at") is None:
+        if run.record.get("stopped_at") is not None:
+            rule = run.record.get("stopping_rule")
+            by = f" by `{rule}`" if rule else ""
+            notes.append(f"{side} stopped{by} after {len(run.rows)} episodes: the level holds for a fixed number")
+        elif len(run.rows) < run.planned:
             notes.append(f"{side} ({run.record['status']}) has {len(run.rows)} of its {run.planned} episodes")
         if run.is_torn:
             notes.append(f"the last line of {side}'s episodes.jsonl is half written and left out")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from rlmesh_adapters.baselines import BASELINES
 from rlmesh_adapters.contract import RouteContract
@@ -41,6 +43,7 @@ def contract_of(
         horizon=route.horizon,
         sharing=route.instances,
         batch_rows=route.batch_rows,
+        limit_call=_limit_of(route.policy.call_timeout),
     )
     has_documents = route.env_tags or route.model_spec or route.ensemble or env.metadata
     # The built-in policies act in the environment's own spaces.
@@ -54,6 +57,15 @@ def contract_of(
     return with_documents(
         contract, route, env.metadata, folders=(*folders, Path.cwd()), trusts_entrypoints=trusts_entrypoints
     )
+
+
+def _limit_of(seconds: float | None) -> Callable[[Callable[..., Any]], Callable[..., Any]] | None:
+    """Return what calls of the policy are made through, None where they may take their time."""
+    if seconds is None:
+        return None
+    from rlmesh_envs.deadlines import limited  # noqa: PLC0415 - few runs have a limit
+
+    return lambda call: limited(call, seconds, "the call")
 
 
 def guard_of(route: Route, env: EnvInfo) -> int | None:
@@ -82,5 +94,12 @@ def env_request(route: Route) -> EnvRequest:
         autoreset=env.autoreset,
         start_method=env.start_method,
         max_episode_steps=env.max_episode_steps,
+        step_timeout=env.step_timeout,
         prepare=partial(prepare_worker, route.policy.source),
     )
+
+
+def alone(route: Route) -> Route:
+    """Return a route whose episodes are played on one lane in this process."""
+    env = msgspec.structs.replace(route.env, vectorization="sync", autoreset=None, start_method=None)
+    return msgspec.structs.replace(route, env=env, num_envs=1)

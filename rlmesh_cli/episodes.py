@@ -66,10 +66,14 @@ class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     length: steps that were finished. return_: float64 sum of their rewards (`return` in the file).
     success: by the declared rule; None is "not reported".
     success_final, success_any: last value that was reported, and whether any was true.
-    success_at_reset: what the reset reported.
+    success_at_reset: what the reset reported. success_held: most reports in a row that were true, None if none
+        was made.
     success_source: info key, or `return_at_least`, that `success` was read from.
     start_hash: of the first observation and info. trace_hash: of the executed actions and rewards.
     clipped_actions: executed actions that had a number clipped into its Box.
+    planned_actions: actions that the policy's answers held for this episode; None where they are averaged.
+    dropped_actions: of those, the ones still queued when the episode ended.
+    attempts: 2 if it was played again after its environment failed, else 1.
     metrics: last reported value of the info keys that the route names; None is "not reported".
     """
 
@@ -94,6 +98,11 @@ class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     metrics: dict[str, float | None]
     error: EpisodeError | None
     seconds: Seconds
+    # Rows of older runs lack these.
+    success_held: int | None = None
+    planned_actions: int | None = None
+    dropped_actions: int = 0
+    attempts: int = 1
 
     @property
     def is_error(self) -> bool:

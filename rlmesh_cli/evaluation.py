@@ -14,6 +14,7 @@ from .episodes import EpisodeResult
 from .gates import GateVerdict
 from .stats import Summary
 from .tallies import Tally
+from .times import time_ledger
 from .verifying import Verification
 
 
@@ -28,7 +29,8 @@ class RunInterruptedError(Exception):
 class Evaluation(msgspec.Struct, kw_only=True):
     """A run that was played, whole or in part.
 
-    folder: where it was written. status: `finished` or `interrupted`. in_flight: episodes broken off.
+    folder: where it was written. status: `finished`, `interrupted` or `stopped` (by too many errors).
+    in_flight: episodes broken off. lanes: N. discarded: episodes that were played and do not count.
     seconds: wall-clock seconds of the loop. seeded: whether single episodes started from their own seed.
     instances: `shared`, `lane` if each lane had a policy object of its own, `episode` if each episode had.
     verification: of some episodes on one lane, None if none was asked for.
@@ -45,6 +47,8 @@ class Evaluation(msgspec.Struct, kw_only=True):
     seconds: float
     in_flight: int
     seeded: bool
+    lanes: int = 1
+    discarded: int = 0
     instances: str = "shared"
     probe: dict[str, Any] | None = None
     verification: Verification | None = None
@@ -53,6 +57,14 @@ class Evaluation(msgspec.Struct, kw_only=True):
     def cautions(self) -> list[Advisory]:
         """Advisories that put the number, or what the policy saw, in doubt."""
         return [advisory for advisory in self.advisories if advisory.severity == "caution"]
+
+    @property
+    def errors_are_allowed(self) -> bool:
+        """Whether a gate on `errors` that passed says how many there may be."""
+        return any(
+            verdict.passed and verdict.metric == "errors" and verdict.op in ("<=", "<", "==")
+            for verdict in self.verdicts
+        )
 
 
 def summary_record(evaluation: Evaluation) -> dict[str, Any]:
@@ -70,23 +82,16 @@ def summary_record(evaluation: Evaluation) -> dict[str, Any]:
         "success_rate": summary.success.rate,
         "mean_return": returns.mean if returns is not None else None,
         **msgspec.to_builtins(summary),
+        "queue": {
+            "planned": summary.planned,
+            "started": summary.episodes + evaluation.discarded + evaluation.in_flight,
+            "counted": summary.episodes,
+            "discarded": evaluation.discarded + evaluation.in_flight,
+        },
         "in_flight": evaluation.in_flight,
         "gates": msgspec.to_builtins(evaluation.verdicts),
         "advisories": advisory_records(evaluation.advisories),
-        "time": {
-            "total": evaluation.seconds,
-            "env_step": tally.step_seconds,
-            "env_reset": tally.reset_seconds,
-            "policy": tally.policy_seconds,
-            "harness": max(
-                0.0, evaluation.seconds - tally.step_seconds - tally.reset_seconds - tally.policy_seconds
-            ),
-        },
-        "steps": tally.steps,
-        "vector_steps": tally.vector_steps,
-        "calls": tally.calls,
-        "call_rows": tally.rows,
-        "steps_per_second": tally.steps / evaluation.seconds if evaluation.seconds > 0 else None,
+        "time": msgspec.to_builtins(time_ledger(tally, evaluation.seconds, lanes=evaluation.lanes)),
     }
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gc
+import shlex
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from rlmesh_adapters.errors import HarnessError, RouteError
 
@@ -15,6 +16,7 @@ from .exits import Exit
 from .flags import RouteRequest, read_flags
 from .progress import make_watcher
 from .records import strict_json
+from .resuming import AUTO, Resumption, extended, recorded_route
 from .route import read_route
 from .signals import StopOnSignal
 from .streams import drop_output, user_output_to_stderr
@@ -33,6 +35,26 @@ class Request(RouteRequest, frozen=True, kw_only=True):
     verify_lanes: int | None = None
     is_probed: bool = True
     is_forced: bool = False
+    resume: str | None = None
+    extend: int | None = None
+    junit: Path | None = None
+    summary: Path | None = None
+    csv: Path | None = None
+
+
+class Reports(Protocol):
+    """Files that are written when a run is over."""
+
+    #: Whether standard output is one of them.
+    owns_output: bool
+
+    def finish(self, evaluation: Evaluation, code: Exit) -> HarnessError | None:
+        """Write what came of a run; return what kept a file from being written."""
+        ...
+
+    def fail(self, code: Exit, cause: str, folder: Path | None = None) -> None:
+        """Write why there is no result, if nothing was written yet; folder: what the run left."""
+        ...
 
 
 def run(request: Request) -> Exit:
@@ -41,13 +63,24 @@ def run(request: Request) -> Exit:
         gc.freeze()
         gc.enable()
     evaluation: Evaluation | None = None
+    reports: Reports | None = None
     try:
+        reports = _open_reports(request)
         if request.verify_lanes is not None and request.verify_lanes < 1:
             raise RouteError(f"{request.verify_lanes} episodes", where="--verify-lanes", mend="give 1 or more")
         # A policy file may change the folder; what the user typed is meant from here.
         out = request.out.absolute()
         with user_output_to_stderr(), StopOnSignal() as stopper:
-            route, digest = read_route(request.route, read_flags(request))
+            flags = read_flags(request)
+            resumption = _resumption(request, out)
+            stored = resumption.stored if resumption is not None else None
+            if stored is not None and request.extend is not None:
+                episodes = extended(stored, request.extend, is_counted=request.episodes is not None)
+                flags.values[("episodes",)] = episodes
+                flags.names[("episodes",)] = "--extend"
+            is_bare = request.policy is None and request.env is None
+            base = recorded_route(stored) if stored is not None and is_bare else None
+            route, digest = read_route(request.route, flags, base)
             source = source_record(request.route, digest)
             watcher = make_watcher(is_silent=request.as_json or request.quiet)
             evaluation = evaluate(
@@ -56,28 +89,66 @@ def run(request: Request) -> Exit:
                 watcher=watcher,
                 stopper=stopper,
                 source=source,
+                resumption=resumption,
                 trusts_entrypoints=request.trusts_entrypoints,
                 verified=request.verify_lanes,
                 is_probed=request.is_probed,
                 is_forced=request.is_forced,
             )
         code = exit_code(evaluation, strict=request.strict)
-        _show(evaluation, code, request)
+        unwritten = reports.finish(evaluation, code) if reports is not None else None
+        if reports is None or not reports.owns_output:
+            _show(evaluation, code, request)
+        if unwritten is not None:
+            raise unwritten
     except HarnessError as error:
-        return say_mistake(error)
+        return _without_result(reports, say_mistake(error), str(error))
     except (KeyboardInterrupt, RunInterruptedError) as error:
         known = error if isinstance(error, RunInterruptedError) else evaluation
         say(
             "rlmesh: interrupted before the first episode; nothing was written"
             if known is None
-            else f"rlmesh: interrupted; what had finished is in {known.folder}"
+            else f"rlmesh: interrupted; what had finished is in {known.folder}\n"
+            f"rlmesh: go on with: rlmesh eval --resume {shlex.quote(str(known.folder))}"
         )
-        return Exit.INTERRUPTED
+        folder = known.folder if known is not None else None
+        return _without_result(reports, Exit.INTERRUPTED, "interrupted", folder)
     except BrokenPipeError:
         raise
-    except (Exception, SystemExit):  # user code that leaves must not end us without a result
-        return say_bug()
+    except (Exception, SystemExit) as error:  # user code that leaves must not end us without a result
+        return _without_result(reports, say_bug(), f"a bug of rlmesh: {type(error).__name__}")
     return code
+
+
+def _open_reports(request: Request) -> Reports | None:
+    if request.junit is None and request.summary is None and request.csv is None:
+        return None
+    from .reports.reporting import Reporting  # noqa: PLC0415 - most runs want no such file
+
+    return Reporting(
+        junit=request.junit,
+        summary=request.summary,
+        csv=request.csv,
+        strict=request.strict,
+        as_json=request.as_json,
+    )
+
+
+def _without_result(reports: Reports | None, code: Exit, cause: str, folder: Path | None = None) -> Exit:
+    """Let the reports say why a run has no result, and return its exit code."""
+    if reports is not None:
+        reports.fail(code, cause, folder)
+    return code
+
+
+def _resumption(request: Request, out: Path) -> Resumption | None:
+    if request.extend is not None and request.resume is None:
+        raise RouteError("it is not said which run gets more episodes", where="--extend", mend="add --resume RUN")
+    if request.resume is None:
+        return None
+    if request.resume == AUTO and request.extend is not None:
+        raise RouteError("a finished run has to be named", where="--extend", mend="give --resume RUN, not auto")
+    return Resumption(request.resume, out)
 
 
 def exit_code(evaluation: Evaluation, *, strict: bool) -> Exit:
@@ -91,10 +162,7 @@ def exit_code(evaluation: Evaluation, *, strict: bool) -> Exit:
     differs = evaluation.verification is not None and evaluation.verification.verdict == "differs"
     if not all(verdict.passed for verdict in evaluation.verdicts) or differs or (strict and evaluation.cautions):
         return Exit.MISSED
-    is_allowed = any(
-        verdict.metric == "errors" and verdict.op in ("<=", "<", "==") for verdict in evaluation.verdicts
-    )
-    return Exit.ERRORED if evaluation.summary.errors and not is_allowed else Exit.DONE
+    return Exit.ERRORED if evaluation.summary.errors and not evaluation.errors_are_allowed else Exit.DONE
 
 
 def source_record(route_file: Path | None, digest: str | None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from .documents import KeyPath, shortened
 from .schema import Flags
 
 _RETURN_RULE = re.compile(r"\s*return\s*>=\s*(\S+)\s*")
-_KEY_RULE = re.compile(r"\s*([^<>=:\s](?:[^<>=]*?[^<>=:\s])?)\s*(?::\s*(\w+)\s*)?")
+_KEY_RULE = re.compile(r"\s*([^<>=:\s](?:[^<>=]*?[^<>=:\s])?)\s*(?::\s*(\w+)\s*(?::\s*(\d{1,9})\s*)?)?")
 # Nobody means a seed of more digits, and Python refuses to read very many.
 _SEED = re.compile(r"[0-9]{1,100}")
 _RANGE = re.compile(r"([0-9]{1,100})\.\.([0-9]{1,100})")
@@ -36,6 +36,12 @@ class RouteRequest(msgspec.Struct, frozen=True, kw_only=True):
     horizon: int | None = None
     max_episode_steps: int | None = None
     max_episode_seconds: float | None = None
+    step_timeout: float | None = None
+    call_timeout: float | None = None
+    max_errors: int | None = None
+    confidence: float | None = None
+    gate_on: str | None = None
+    until: str | None = None
     vectorization: str | None = None
     start_method: str | None = None
     autoreset: str | None = None
@@ -55,6 +61,12 @@ _SIMPLE: dict[str, KeyPath] = {
     "horizon": ("horizon",),
     "max_episode_steps": ("env", "max_episode_steps"),
     "max_episode_seconds": ("env", "max_episode_seconds"),
+    "step_timeout": ("env", "step_timeout"),
+    "call_timeout": ("policy", "call_timeout"),
+    "max_errors": ("max_errors",),
+    "confidence": ("confidence",),
+    "gate_on": ("gate_on",),
+    "until": ("until",),
     "vectorization": ("env", "vectorization"),
     "start_method": ("env", "start_method"),
     "autoreset": ("env", "autoreset"),
@@ -132,7 +144,7 @@ def parse_seeds(text: str) -> list[int]:
 
 
 def _success(text: str) -> dict[str, Any]:
-    """Read a rule such as `won`, `won:any` or `return >= 475`."""
+    """Read a rule such as `won`, `won:any`, `won:held:10` or `return >= 475`."""
     bound = _RETURN_RULE.fullmatch(text)
     if bound is not None:
         return {"return_at_least": _scalar(bound[1], "--success")}
@@ -141,6 +153,10 @@ def _success(text: str) -> dict[str, Any]:
         raise RouteError(
             f"`{shortened(text)}` is not a success rule",
             where="--success",
-            mend="write KEY, KEY:any or 'return >= X', such as is_success or 'return >= 475'",
+            mend="write KEY, KEY:any, KEY:held:10 or 'return >= X', such as is_success or 'return >= 475'",
         )
-    return {"key": rule[1]} if rule[2] is None else {"key": rule[1], "when": rule[2]}
+    return {
+        "key": rule[1],
+        **({} if rule[2] is None else {"when": rule[2]}),
+        **({} if rule[3] is None else {"steps": int(rule[3])}),
+    }

@@ -11,7 +11,8 @@ import msgspec
 
 from rlmesh_adapters.errors import RouteError
 
-from .stats import Summary, exact
+from .stats import Summary
+from .texts import exact
 
 _GATE = re.compile(r"\s*([A-Za-z_][\w./-]*)\s*(>=|<=|==|!=|>|<|=)\s*(\S+)\s*")
 _COMPARE: dict[str, Callable[[float, float], bool]] = {

@@ -20,6 +20,29 @@ def note_results(
     success = summary.success
     if casts:
         book.add("observation-cast", "caution", f"observations lose precision: {casts}, the dtype of their space")
+    starts = summary.starts
+    if starts.are_repeats:
+        book.add(
+            "repeated-starts",
+            "caution",
+            f"{starts.known} episodes, {starts.distinct} distinct starts: the others repeat them step by step "
+            "and say nothing new",
+            count=starts.known - starts.distinct,
+        )
+    elif starts.distinct * 2 <= starts.known and starts.known > 1:
+        book.add(
+            "few-starts",
+            "info",
+            f"{starts.known} episodes, {starts.distinct} distinct first observations: what differs between "
+            "episodes is chance after the start",
+        )
+    if summary.retried:
+        book.add(
+            "episodes-retried",
+            "info",
+            "episodes were played again, once, after their environment had failed",
+            count=summary.retried,
+        )
     if not env.is_seeded:
         book.add(
             "unseeded",

@@ -10,27 +10,31 @@ import msgspec
 
 from rlmesh_envs.infos import SUCCESS_KEYS, read_flag, read_number
 
-from .stats import exact
+from .texts import exact
+
+#: Reports in a row that "held" means where a route does not say.
+HELD_STEPS = 10
 
 
 class SuccessRule(msgspec.Struct, frozen=True, kw_only=True):
     """When an episode counts as a success.
 
     keys: info keys it is read from, the first that reports wins.
-    when: `final` (the last value reported) or `any` (true at some step).
+    when: `final` (the last value reported), `any` (true at some step) or `held` (true at `steps` reports running).
     return_at_least: instead of an info, a bound on the return.
     """
 
     keys: tuple[str, ...] = SUCCESS_KEYS
     when: str = "final"
+    steps: int = HELD_STEPS
     return_at_least: float | None = None
 
     def describe(self) -> str:
         """Return the rule in words, such as `is_success or success, last value`."""
         if self.return_at_least is not None:
             return f"return >= {exact(self.return_at_least)}"
-        moment = "last value" if self.when == "final" else "any step"
-        return f"{' or '.join(self.keys)}, {moment}"
+        moments = {"final": "last value", "any": "any step", "held": f"held for {self.steps} steps"}
+        return f"{' or '.join(self.keys)}, {moments[self.when]}"
 
 
 class InfoReader:
@@ -55,6 +59,8 @@ class InfoReader:
                 if flag is not None:
                     outcome.final, outcome.source = flag, key
                     outcome.any = flag or bool(outcome.any)
+                    outcome.holding = outcome.holding + 1 if flag else 0
+                    outcome.held = max(outcome.held, outcome.holding)
                     break
         for name, root in self._roots:
             if name in info or root in info:
@@ -76,13 +82,15 @@ class InfoReader:
 class Outcome(msgspec.Struct):
     """What one running episode has reported so far.
 
-    final, any, at_reset: see EpisodeResult. source: the key of `final`.
-    reported: metric -> the last number that was reported.
+    final, any, at_reset, held: see EpisodeResult. holding: reports in a row, up to now, that were true.
+    source: the key of `final`. reported: metric -> the last number that was reported.
     """
 
     final: bool | None = None
     any: bool | None = None
     at_reset: bool | None = None
+    held: int = 0
+    holding: int = 0
     source: str | None = None
     reported: dict[str, float] = {}
 
@@ -90,6 +98,8 @@ class Outcome(msgspec.Struct):
         """Return (success, where it was read) of a finished episode with return `total`."""
         if rule.return_at_least is not None:
             return total >= rule.return_at_least, "return_at_least"
+        if rule.when == "held":
+            return (None if self.final is None else self.held >= rule.steps), self.source
         return (self.final if rule.when == "final" else self.any), self.source
 
     def numbers(self, metrics: Sequence[str]) -> dict[str, float | None]:

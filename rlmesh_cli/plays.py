@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -16,13 +16,25 @@ from .outcomes import InfoReader, Outcome
 from .tallies import Shares
 
 
+class Before(NamedTuple):
+    """Sums from which an episode's part is counted; see Shares."""
+
+    calls: int
+    planned: int
+    env: float
+    policy: float
+    predict: float
+
+
 class Play(msgspec.Struct):
     """One episode on one lane.
 
     context: what the policy may know of it. lane: where it runs. seed: as planned, taken or not.
     begun_clock: seconds at which its reset began.
     begun_step, before: vector step, and the other shares, when its first observation was there.
-    calls: policy calls in which only some lanes were asked. clipped: executed actions that were clipped.
+    calls: policy calls in which only some lanes were asked; planned: actions in the answers that had not the same
+        number for all. clipped: executed actions that were clipped.
+    attempt: 2 when it is played again after its environment failed.
     first: the first observation until it has a row in the batch.
     """
 
@@ -31,9 +43,11 @@ class Play(msgspec.Struct):
     seed: int
     begun_clock: float
     begun_step: int = 0
-    before: tuple[int, float, float, float] = (0, 0.0, 0.0, 0.0)
+    before: Before = Before(0, 0, 0.0, 0.0, 0.0)
     calls: int = 0
+    planned: int = 0
     clipped: int = 0
+    attempt: int = 1
     first: Any = None
     outcome: Outcome = msgspec.field(default_factory=Outcome)
     reset_seconds: float = 0.0
@@ -42,7 +56,11 @@ class Play(msgspec.Struct):
     def begin(self, shares: Shares) -> None:
         """Note the sums from which this episode's part is counted."""
         self.begun_step = shares.steps
-        self.before = (shares.calls, shares.env, shares.policy, shares.predict)
+        self.before = Before(shares.calls, shares.planned, shares.env, shares.policy, shares.predict)
+
+    def calls_until(self, shares: Shares) -> int:
+        """Return in how many policy calls this episode was asked for."""
+        return self.calls + shares.calls - self.before.calls
 
     def read_start(self, info: Info, reader: InfoReader) -> None:
         """Take over what the reset gave."""
@@ -77,18 +95,26 @@ class Ending(msgspec.Struct, frozen=True, gc=False):
 
 
 def finish(
-    play: Play, traced: tuple[int, float, str], ending: Ending, reader: InfoReader, shares: Shares, now: float
+    play: Play,
+    traced: tuple[int, float, str],
+    ending: Ending,
+    reader: InfoReader,
+    shares: Shares,
+    now: float,
+    *,
+    planned: tuple[int | None, int] = (0, 0),
 ) -> EpisodeResult:
     """Return the result of an episode.
 
     traced: (length, return, trace hash). shares, now: the sums and the clock at its end.
+    planned: actions that were planned for it, and those still queued.
     """
     failure = ending.failure
     length, total, trace = traced
     outcome = play.outcome
-    calls, env, policy, predict = play.before
+    before = play.before
     success, source = (None, None) if failure is not None else outcome.judge(reader.rule, total)
-    policy = shares.policy - policy
+    policy = shares.policy - before.policy
     return EpisodeResult(
         index=play.context.index,
         seed=play.context.seed,
@@ -107,16 +133,20 @@ def finish(
         success_source=source,
         start_hash=play.start_hash,
         trace_hash=trace,
-        policy_calls=play.calls + shares.calls - calls,
+        policy_calls=play.calls_until(shares),
         clipped_actions=play.clipped,
         metrics=outcome.numbers(reader.metrics),
         error=None if failure is None else _error(failure, length),
         seconds=Seconds(
-            env=play.reset_seconds + shares.env - env,
+            env=play.reset_seconds + shares.env - before.env,
             policy=policy,
-            adapter=max(0.0, shares.predict - predict - policy),
+            adapter=max(0.0, shares.predict - before.predict - policy),
             total=now - play.begun_clock,
         ),
+        success_held=None if failure is not None or outcome.final is None else outcome.held,
+        planned_actions=planned[0],
+        dropped_actions=planned[1],
+        attempts=play.attempt,
     )
 
 

@@ -13,12 +13,12 @@ from rlmesh_adapters.contract import RouteContract
 from rlmesh_adapters.errors import EnvironmentBuildError
 from rlmesh_adapters.probe.battery import run_battery
 from rlmesh_adapters.probe.verdicts import ProbeVerdict, TestResult
+from rlmesh_envs.deadlines import deadline
 from rlmesh_envs.make import Lanes, make_lanes
 from rlmesh_envs.request import EnvInfo
 
 from .auditing import audit
-from .contracting import contract_of, env_request
-from .deadlines import deadline
+from .contracting import alone, contract_of, env_request
 from .loading import PolicySource, load_policy
 from .observing import observe
 from .schema import Route
@@ -61,7 +61,7 @@ def probe(
     Raises HarnessError where policy or environment cannot be built, or the route cannot be resolved.
     """
     policy = load_policy(route.policy.source, route.policy.params)
-    lanes, env = make_lanes(env_request(_one_lane(route)))
+    lanes, env = make_lanes(env_request(alone(route)))
     with contextlib.ExitStack() as stack:
         stack.callback(lanes.close)
         contract = contract_of(
@@ -76,7 +76,7 @@ def probe(
         verdict = _run(policy, contract, own, is_short=False, most_seconds=budget)
         checked = None
         if is_env_checked:
-            request = env_request(_one_lane(route))
+            request = env_request(alone(route))
             checked = audit(
                 lambda: make_lanes(request), contract.action, clock=time.perf_counter, most_seconds=budget
             )
@@ -91,17 +91,12 @@ def probe_shortly(policy: PolicySource, contract: RouteContract, route: Route) -
     Raises HarnessError where the policy cannot be built, or the route cannot be resolved.
     """
     try:
-        lanes, env = make_lanes(env_request(_one_lane(route)))
+        lanes, env = make_lanes(env_request(alone(route)))
     except EnvironmentBuildError:  # such as one that only makes vectors of environments
         return _run(policy, contract, None, is_short=True, most_seconds=SHORT_SECONDS)
     with contextlib.closing(lanes):
         own = lanes if env.autoreset == "disabled" and env.is_seeded else None
         return _run(policy, contract, own, is_short=True, most_seconds=SHORT_SECONDS)
-
-
-def _one_lane(route: Route) -> Route:
-    env = msgspec.structs.replace(route.env, vectorization="sync", autoreset=None, start_method=None)
-    return msgspec.structs.replace(route, env=env, num_envs=1)
 
 
 def _run(

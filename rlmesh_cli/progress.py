@@ -7,8 +7,8 @@ import sys
 import time
 from typing import Any
 
-from .evaluate import Watcher
 from .tallies import Tally
+from .watching import Watcher
 
 #: Seconds between two lines where there is no terminal.
 _LINE_SECONDS = 10.0

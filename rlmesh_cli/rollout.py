@@ -102,6 +102,7 @@ class Rollout:
         self._seats = Seats(BatchLayout(contract.observation))
         self._plays = self._seats.plays
         self._waiting: dict[int, Play] = {}
+        self._again: set[int] = set()
         self._asking = Asking(
             engine.route(route).predict,
             ChunkReplay(lanes.num_envs, plan.horizon),
@@ -188,7 +189,7 @@ class Rollout:
             self._shares.calls += taken
             self.tally.add_calls(taken, taken * count)
         thinking += asking.seconds
-        self.tally.add(count, finished, stepping, thinking)
+        self.tally.add(count, finished, stepping, predicting, thinking)
         self._shares.add(finished, max(count, 1), stepping, predicting, thinking)
         self._tick(now)
         if failed:
@@ -234,8 +235,8 @@ class Rollout:
             self._seats.observations = self._seats.empty(roster.count)
         results = self._close(roster, endings, drop_last=True) if endings else []
         if steps.started is not None:
-            failed = self._join_or_fail(steps.started, self._waiting)
-            results += failed + self._start([result.lane for result in failed])
+            failed, freed = self._join_or_fail(steps.started, self._waiting)
+            results += failed + self._start(freed)
         return results
 
     def _capped(self, roster: Roster, ended: set[int], now: float) -> list[Ending]:
@@ -261,18 +262,32 @@ class Rollout:
         for ending in sorted(endings, key=_row) if len(endings) > 1 else endings:
             lane = roster.lanes[ending.row]
             play = self._plays.pop(lane)
+            planned = self._asking.account(play, ending.failure)
             self._asking.forget(lane)
             traced = self._trace.end(lane, drop_last=drop_last and ending.failure is not None)
-            if self._on_trace is not None:
-                self._on_trace(play.context.index, self._trace.columns)
-            results.append(finish(play, traced, ending, self._reader, self._shares, now))
             contexts.append(play.context)
             freed.append(lane)
+            if ending.failure is not None and self._is_tried_again(play, ending.failure):
+                continue
+            if self._on_trace is not None:
+                self._on_trace(play.context.index, self._trace.columns)
+            results.append(finish(play, traced, ending, self._reader, self._shares, now, planned=planned))
         self._engine.end_episodes(self._route, contexts)
         return results + self._start(freed)
 
+    def _is_tried_again(self, play: Play, failure: Failure) -> bool:
+        """Put an episode whose environment failed back in front of the queue, the first time it does.
+
+        Its environment is built anew by then. Where single episodes have no seed, it would be another episode.
+        """
+        if failure.phase not in ("reset", "step") or play.attempt > 1 or not self._is_seeded:
+            return False
+        self._again.add(play.context.index)
+        self._queues[play.lane].appendleft(Episode(play.context.index, play.seed))
+        return True
+
     def _start(self, lanes: Sequence[int]) -> list[EpisodeResult]:
-        """Start the next planned episode on each free lane; a failed reset is a result and frees it again."""
+        """Start the next planned episode on each free lane; a failed reset frees it again."""
         results: list[EpisodeResult] = []
         free: Sequence[int] = lanes
         while free:
@@ -287,12 +302,11 @@ class Rollout:
                 play.reset_seconds = spent / len(plays)
             if resets.casts:
                 self.casts = resets.casts
-            failed = self._join_or_fail(resets, plays)
+            failed, free = self._join_or_fail(resets, plays)
             for lane, play in plays.items():
                 play.begun_step = self._shares.steps
                 self._waiting[lane] = play
             results += failed
-            free = [result.lane for result in failed]
         self._seats.settle()
         self._set_limits()
         return results
@@ -319,11 +333,15 @@ class Rollout:
         episode = self._queues[lane].popleft()
         seed = episode.seed if self._is_seeded else None
         context = EpisodeContext(episode.id, episode.index, seed, rng_seed=episode.seed)
-        return Play(context, lane, episode.seed, self._clock())
+        attempt = 2 if episode.index in self._again else 1
+        return Play(context, lane, episode.seed, self._clock(), attempt=attempt)
 
-    def _join_or_fail(self, resets: LaneResets, plays: dict[int, Play]) -> list[EpisodeResult]:
-        """Move plays that reached their first observation among the running ones; return those that failed."""
-        results = []
+    def _join_or_fail(self, resets: LaneResets, plays: dict[int, Play]) -> tuple[list[EpisodeResult], list[int]]:
+        """Move plays that reached their first observation among the running ones.
+
+        Return the results of those that failed, and the lanes of all that did not.
+        """
+        results, freed = [], []
         for row, lane in enumerate(resets.lanes):
             play = plays.pop(lane)
             self._trace.begin(lane)
@@ -334,10 +352,12 @@ class Rollout:
                 play.read_start(resets.infos[row], self._reader)
                 self._seats.join(lane, play)
                 continue
-            ending = Ending(row, failure=failure)
+            freed.append(lane)
             traced = self._trace.end(lane)
-            results.append(finish(play, traced, ending, self._reader, self._shares, self._clock()))
-        return results
+            if not self._is_tried_again(play, failure):
+                ending = Ending(row, failure=failure)
+                results.append(finish(play, traced, ending, self._reader, self._shares, self._clock()))
+        return results, freed
 
     def _set_limits(self) -> None:
         plays = self._plays.values()

@@ -16,14 +16,24 @@ from .documents import Document, KeyPath, show_path
 from .schema import SECTIONS, Flags, Route, WrapperRoute
 from .sources import split_source
 
+#: Numbers that are finite where they are given.
+_FINITE: tuple[KeyPath, ...] = (
+    ("success", "return_at_least"),
+    ("env", "max_episode_seconds"),
+    ("env", "step_timeout"),
+    ("policy", "call_timeout"),
+)
 
-def read_route(path: Path | None, flags: Flags) -> tuple[Route, str | None]:
+
+def read_route(path: Path | None, flags: Flags, base: Document | None = None) -> tuple[Route, str | None]:
     """Return the route of a file, with the flags in place of what it says, and the file's SHA-256.
+
+    base: what stands in place of a file, such as the route of an earlier run.
 
     Raises RouteError with file and line, or the flag, for unknown keys (naming the nearest), wrong types, counts
     below one, seeds that do not match the episodes, and a missing environment or policy.
     """
-    document = Document("route", {}, {}) if path is None else _read(path)
+    document = (base or Document("route", {}, {})) if path is None else _read(path)
     if not isinstance(document.value, dict):
         raise RouteError(
             f"a route is a mapping of keys, got {kind_of(document.value)}",
@@ -117,7 +127,7 @@ def _check(route: Route, merged: Mapping[str, Any], document: Document, flags: F
         raise RouteError(
             "no policy is named", where="policy.source", mend="give a policy file, or `random` or `zero`"
         )
-    for path in (("success", "return_at_least"), ("env", "max_episode_seconds")):
+    for path in _FINITE:
         number = lookup(merged, path)
         if isinstance(number, float) and not math.isfinite(number):
             raise RouteError(
@@ -163,6 +173,8 @@ def _check_success(route: Route, document: Document, flags: Flags) -> None:
         cause = "success needs either `key` or `return_at_least`"
     elif success.key is None and success.when != "final":
         cause = f"`when: {success.when}` is of no use with `return_at_least`: a return is known at the end"
+    elif success.steps is not None and success.when != "held":
+        cause = f"`steps: {success.steps}` is of no use with `when: {success.when}`"
     elif success.key is not None and not success.key.strip():
         cause = "the `key` of success is empty"
     else:

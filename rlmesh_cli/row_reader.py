@@ -12,7 +12,6 @@ from rlmesh_adapters.errors import HarnessError
 
 from .episodes import Episode, EpisodeResult
 
-EPISODES = "episodes.jsonl"
 #: What mends a file of a run that is not as it was written.
 RESTORE = "put the file back as the run wrote it, or run the evaluation again"
 _DECODER = msgspec.json.Decoder(EpisodeResult)

@@ -6,7 +6,7 @@ import datetime
 import os
 import re
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -14,8 +14,9 @@ from rlmesh_adapters.advisories import Advisory
 from rlmesh_adapters.errors import HarnessError, nearest
 
 from .episodes import EpisodeResult
-from .row_reader import EPISODES, RESTORE, check_rows, read_lines
-from .store import RUN_SCHEMA
+from .row_reader import RESTORE, check_rows, read_lines
+from .schema import Count, SuccessRoute
+from .store import EPISODES, RUN_SCHEMA
 from .verifying import Verification
 
 RECORD, SUMMARY, SUMMARY_SCHEMA = "run.json", "summary.json", "rlmesh.summary.v1"
@@ -76,13 +77,20 @@ class _Route(msgspec.Struct, frozen=True):
     policy: _PolicyRoute = _PolicyRoute()
     horizon: int = 1
     ensemble: dict[str, Any] | None = None
+    success: SuccessRoute | None = None
     metrics: list[str] = []
     gates: list[str] = []
+    confidence: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.95
+    interval: Literal["exact", "wilson", "blaker"] = "exact"
 
 
 class _PolicyFacts(msgspec.Struct, frozen=True):
     label: str = ""
     instances: Literal["shared", "lane", "episode"] = "shared"
+
+
+class _EnvFacts(msgspec.Struct, frozen=True):
+    lanes: Count = 1
 
 
 class _Record(msgspec.Struct, frozen=True):
@@ -96,7 +104,9 @@ class _Record(msgspec.Struct, frozen=True):
     seeded: bool = True
     stopped_at: int | None = None
     finished_at: str | None = None
+    env: _EnvFacts = _EnvFacts()
     policy: _PolicyFacts = _PolicyFacts()
+    metrics: list[str] = []
     probe: dict[str, Any] | None = None
     adapter: list[str] | None = None
     limits: dict[str, float | None] = {}
@@ -104,13 +114,25 @@ class _Record(msgspec.Struct, frozen=True):
     versions: dict[str, str] = {}
 
 
-class _Summary(msgspec.Struct, frozen=True):
-    """The same of `summary.json`."""
+class _Time(msgspec.Struct, frozen=True):
+    total: float = 0.0
+    env_step: float = 0.0
+    env_reset: float = 0.0
+    policy: float = 0.0
+    adapter: float = 0.0
+    recording: float = 0.0
+    steps: int = 0
+    vector_steps: int = 0
+    calls: int = 0
+    call_rows: int = 0
 
-    seeded: bool = True
+
+class _Summary(msgspec.Struct, frozen=True):
+    """The same of `summary.json`; the counts were beside `time` before they were in it."""
+
     instances: Literal["shared", "lane", "episode"] = "shared"
     in_flight: int = 0
-    time: dict[str, float] = {}
+    time: _Time = _Time()
     steps: int = 0
     vector_steps: int = 0
     calls: int = 0

@@ -8,112 +8,125 @@ from typing import Any
 
 import msgspec
 
-from rlmesh_adapters.advisories import AdvisoryBook
-from rlmesh_adapters.contract import RouteContract, RoutePlan
 from rlmesh_envs.make import Lanes
-from rlmesh_envs.request import EnvInfo
 
 from .evaluation import advisory_records
-from .loading import PolicySource
 from .provenance import GitState, file_record, host, versions, weight_files
 from .schema import Route
+from .stage import Stage
 from .store import RUN_SCHEMA
 
 
 class RunRecord:
     """Makes `run.json` of one run.
 
-    source: `argv`, `route_file` and its hash. contract: what the engine is configured with.
-    guard: steps after which we end an episode, None if the environment has a limit.
-    git: state of the checkout, read when the run is over. probe: what was found before the run.
+    stage: what the episodes are played on. source: `argv`, `route_file` and its hash.
+    git: state of the checkout, read when the sitting is over.
     """
 
-    def __init__(
-        self,
-        route: Route,
-        *,
-        source: dict[str, Any],
-        policy: PolicySource,
-        env: EnvInfo,
-        lanes: Lanes,
-        contract: RouteContract,
-        guard: int | None,
-        git: GitState,
-        probe: dict[str, Any] | None = None,
-    ) -> None:
-        self._route, self._policy, self._env, self._git = route, policy, env, git
-        self._lanes, self._contract = lanes, contract
-        self._source, self._guard = source, guard
-        self.probe = probe
+    def __init__(self, stage: Stage, *, source: dict[str, Any], git: GitState) -> None:
+        self._stage, self.source, self._git = stage, source, git
         self._started = _now()
         self._modules: tuple[str, ...] = ()
-        self._policy_facts: dict[str, Any] = {}
-        self._description = ""
+        self._policy_facts: dict[str, Any] | None = None
+        self._chunk_length: int | None = None
+        self._actuators: Sequence[Any] = ()
+        #: `run.json` as it was, where a run is gone on with.
+        self.earlier: dict[str, Any] | None = None
+        #: Episodes that count, where the run stopped before its plan was played.
+        self.stopped_at: int | None = None
+        #: Episodes that this sitting played.
+        self.played = 0
 
-    def open(self, plan: RoutePlan, first: Any) -> None:
-        """Take down what the policy is: its files are hashed as they are now.
-
-        plan: how it runs. first: its first instance.
-        """
-        file = self._policy.file
-        self._modules = (type(first).__module__, _env_module(self._lanes))
+    def open(self) -> None:
+        """Take down what the policy is, once: its files are hashed as they are now."""
+        if self._policy_facts is not None:
+            return
+        stage, plan = self._stage, self._stage.plan
+        file = stage.policy.file
+        self._modules = (type(stage.first).__module__, _env_module(stage.lanes))
         self._policy_facts = {
-            "label": self._policy.label,
+            "label": stage.policy.label,
             "file": file_record(file) if file is not None else None,
-            "weights": weight_files(self._route.policy.params, first),
+            "weights": weight_files(stage.route.policy.params, stage.first),
             "corner": plan.corner,
             "corners": list(plan.corners),
             "horizon": plan.horizon,
             "instances": plan.sharing,
         }
-        self._description = plan.description
 
-    def make(
-        self, status: str, advisories: AdvisoryBook, chunk_length: int | None, actuators: Sequence[Any]
-    ) -> dict[str, Any]:
+    def take_down(self) -> None:
+        """Note what only the engine knows, before the policy is released."""
+        self._chunk_length = self._stage.chunk_length
+        self._actuators = self._stage.actuators
+
+    def make(self, status: str) -> dict[str, Any]:
         """Return the record as it stands now.
 
-        status: `running`, `finished`, `interrupted` or `failed`. chunk_length: of the policy's first chunk.
-        actuators: how far each component of the action was driven, where the route converts.
+        status: `running`, `finished`, `interrupted`, `stopped` (by `max_errors`) or `failed`.
         """
-        route = self._route
+        stage, route = self._stage, self._stage.route
         is_over = status != "running"
+        ended = _now() if is_over else None
+        earlier = self.earlier
+        begun = self.source if earlier is None else {name: earlier.get(name) for name in self.source}
         return {
             "schema": RUN_SCHEMA,
             "status": status,
-            "started_at": self._started,
-            "finished_at": _now() if is_over else None,
-            **self._source,
+            "started_at": self._started if earlier is None else earlier["started_at"],
+            "finished_at": ended,
+            **begun,
+            "sessions": [*earlier_sessions(earlier), self._session(ended)],
             "route": _route_record(route),
             "seeds": list(route.episode_seeds),
-            "seeded": self._env.is_seeded,
+            "stopping_rule": route.until,
+            "stopped_at": self.stopped_at,
+            "seeded": stage.env.is_seeded,
             "env": self._env_facts(),
-            "policy": {**self._policy_facts, "chunk_length": chunk_length},
-            "probe": self.probe,
-            "adapter": self._description.splitlines() or None,
-            "actuators": msgspec.to_builtins(actuators),
+            "policy": {**(self._policy_facts or {}), "chunk_length": self._chunk_length},
+            "probe": stage.probe,
+            "adapter": stage.plan.description.splitlines() or None,
+            "actuators": msgspec.to_builtins(self._actuators),
             "success_rule": route.success_rule.describe(),
+            "metrics": list(stage.metrics),
             "limits": {
-                "steps": self._env.max_episode_steps or self._guard,
+                "steps": stage.env.max_episode_steps or stage.guard,
                 "seconds": route.env.max_episode_seconds,
             },
-            "advisories": advisory_records(advisories),
+            "advisories": advisory_records(stage.engine.advisories),
             "versions": versions(self._modules),
             "host": host(),
             "git": self._git.read() if is_over else None,
         }
 
+    def _session(self, ended: str | None) -> dict[str, Any]:
+        return {
+            "started_at": self._started,
+            "finished_at": ended,
+            "argv": self.source.get("argv"),
+            "played": self.played,
+            "lanes": self._stage.lanes.num_envs,
+        }
+
     def _env_facts(self) -> dict[str, Any]:
-        env = self._env
+        env, contract = self._stage.env, self._stage.contract
         return {
             "id": env.id,
             "layers": list(env.layers),
-            "lanes": self._lanes.num_envs,
+            "lanes": self._stage.lanes.num_envs,
             "autoreset": env.autoreset,
             "max_episode_steps": env.max_episode_steps,
-            "observation_space": self._contract.observation.label,
-            "action_space": self._contract.action.label,
+            "observation_space": contract.observation.label,
+            "action_space": contract.action.label,
         }
+
+
+def earlier_sessions(record: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """Return the sittings that a record tells of; runs of before there were several are one."""
+    if record is None:
+        return []
+    known = record.get("sessions")
+    return list(known) if known else [{name: record.get(name) for name in ("started_at", "finished_at", "argv")}]
 
 
 def _route_record(route: Route) -> dict[str, Any]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from .documents import KeyPath
-from .outcomes import SuccessRule
+from .outcomes import HELD_STEPS, SuccessRule
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 NonNegative = Annotated[int, msgspec.Meta(ge=0)]
@@ -25,6 +26,7 @@ class EnvRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """The environment; see rlmesh_envs.request.
 
     max_episode_seconds: wall-clock seconds after which we end an episode; null is no limit.
+    step_timeout: seconds after which one step or reset is an error; null waits.
     """
 
     id: str = ""
@@ -36,21 +38,37 @@ class EnvRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     start_method: Literal["fork", "forkserver", "spawn"] | None = None
     max_episode_steps: Count | None = None
     max_episode_seconds: Positive | None = None
+    step_timeout: Positive | None = None
 
 
 class PolicyRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The policy: `policy.py`, `policy.py:Name`, `package.module:Name`, `random` or `zero`."""
+    """The policy: `policy.py`, `policy.py:Name`, `package.module:Name`, `random`, `zero` or `hold`.
+
+    call_timeout: seconds after which a call is an error; null waits.
+    """
 
     source: str = ""
     params: dict[str, Any] = {}
+    call_timeout: Positive | None = None
 
 
 class SuccessRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """When an episode counts as a success: an info key, or a bound on the return."""
+    """When an episode counts as a success: an info key, or a bound on the return.
+
+    when: `final` (last report), `any` (some report) or `held` (`steps` reports in a row, 10 if not said).
+    """
 
     key: str | None = None
-    when: Literal["final", "any"] = "final"
+    when: Literal["final", "any", "held"] = "final"
+    steps: Count | None = None
     return_at_least: float | None = None
+
+    @property
+    def rule(self) -> SuccessRule:
+        """What an episode is held against."""
+        if self.key is None:
+            return SuccessRule(return_at_least=self.return_at_least)
+        return SuccessRule(keys=(self.key,), when=self.when, steps=self.steps or HELD_STEPS)
 
 
 class EnsembleRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -58,6 +76,19 @@ class EnsembleRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
     decay: Annotated[float, msgspec.Meta(ge=0)]
     linear: tuple[str, ...] = ()
+
+
+class BaselineRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A run to be judged against; see rlmesh_cli.comparing.
+
+    run: folder of the run. margin: how much worse is as good, such as 5%. alpha: error rate of the judgement.
+    """
+
+    run: str
+    margin: str | float = "5%"
+    alpha: Annotated[float, msgspec.Meta(gt=0, lt=0.5)] = 0.05
+    metrics: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
 
 
 class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -68,7 +99,11 @@ class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     instances: `shared`, `lane` (one policy object a lane), `episode` (a new one an episode) or `auto`.
     batch_rows: rows that every batched policy call is padded to.
     seed: episode i resets with seed + i; seeds: or one seed an episode, as listed.
-    metrics: info keys of numbers to keep by episode. gates: bars such as `success_rate >= 0.9`.
+    metrics: info keys of numbers to keep by episode. gates: bars such as `success_rate >= 0.9`; gate_on: what they
+        are held against, the `value` or the end of its interval that is worse (`lower`).
+    confidence: of intervals; interval: how that of a rate is made. until: stop early, by `width<0.1` or `decided`.
+    max_errors: errored episodes after which the run stops.
+    baseline: a run that this one must not be worse than. controls: built-in policies to play beside it.
     """
 
     version: Literal[1] = 1
@@ -87,6 +122,13 @@ class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     success: SuccessRoute | None = None
     metrics: tuple[str, ...] = ()
     gates: tuple[str, ...] = ()
+    gate_on: Literal["value", "lower"] = "value"
+    confidence: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.95
+    interval: Literal["exact", "wilson", "blaker"] = "exact"
+    until: str | None = None
+    max_errors: NonNegative | None = None
+    baseline: BaselineRoute | None = None
+    controls: tuple[Literal["random", "zero", "hold"], ...] = ()
 
     @property
     def episode_seeds(self) -> tuple[int, ...]:
@@ -98,12 +140,7 @@ class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     @property
     def success_rule(self) -> SuccessRule:
         """The declared rule, or the usual info keys at the last step."""
-        declared = self.success
-        if declared is None:
-            return SuccessRule()
-        if declared.key is None:
-            return SuccessRule(return_at_least=declared.return_at_least)
-        return SuccessRule(keys=(declared.key,), when=declared.when)
+        return SuccessRule() if self.success is None else self.success.rule
 
 
 class Flags(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,4 +159,11 @@ SECTIONS: dict[KeyPath, type[msgspec.Struct]] = {
     ("policy",): PolicyRoute,
     ("success",): SuccessRoute,
     ("ensemble",): EnsembleRoute,
+    ("baseline",): BaselineRoute,
 }
+
+
+def recorded_rule(route: Mapping[str, Any]) -> SuccessRule:
+    """Return the success rule of a route as `run.json` holds it."""
+    declared = route.get("success")
+    return SuccessRule() if declared is None else msgspec.convert(declared, SuccessRoute).rule

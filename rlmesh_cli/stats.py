@@ -9,10 +9,18 @@ from collections.abc import Sequence
 import msgspec
 
 from .episodes import EpisodeResult
+from .estimating import DEFAULT_ESTIMATOR, Estimator
+from .judgement.bootstrap import interquartile_mean
+from .judgement.intervals import Interval
+from .ledgers import ChunkLedger, Meaning, StartLedger, chunk_ledger, independent, meanings, start_ledger
+from .outcomes import SuccessRule
 
 
 class Spread(msgspec.Struct, frozen=True, kw_only=True):
-    """One number over n episodes. std is the sample's (n - 1), None below two episodes."""
+    """One number over n episodes. std is the sample's (n - 1), None below two episodes.
+
+    iqm: mean of the middle half. interval, iqm_interval: of the mean and of the iqm; None where none was made.
+    """
 
     n: int
     mean: float
@@ -20,6 +28,9 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
     median: float
     min: float
     max: float
+    iqm: float
+    interval: Interval | None = None
+    iqm_interval: Interval | None = None
 
 
 class SuccessCount(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,7 +39,9 @@ class SuccessCount(msgspec.Struct, frozen=True, kw_only=True):
     successes: of the finished episodes that reported. failures: the others of them.
     unknown: finished, nothing reported. errored: not finished.
     rate: successes over all whose outcome is known, an errored episode being a failure; None if nothing was
-    reported. rate_completed: without the errored ones.
+    reported. rate_completed: without the errored ones. interval: of `rate`, from one episode a start where
+    episodes only repeat one another.
+    worst, best: the rate if every episode that errored or did not report had failed, and if each had succeeded.
     any, at_reset: episodes in which success was true at some step, and at the reset already.
     """
 
@@ -40,6 +53,9 @@ class SuccessCount(msgspec.Struct, frozen=True, kw_only=True):
     errored: int
     rate: float | None
     rate_completed: float | None
+    interval: Interval | None
+    worst: float | None
+    best: float | None
     any: int
     at_reset: int
 
@@ -49,6 +65,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
     returns, lengths: over finished episodes, None if there is none.
     ends: how episodes ended -> how many. metrics: info key -> its spread over the episodes that reported it.
+    retried: episodes that were played again after their environment failed.
+    meanings, starts, chunks: see rlmesh_cli.ledgers.
     """
 
     episodes: int
@@ -61,28 +79,51 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     policy_calls: int
     clipped_actions: int
     clipped_episodes: int
+    steps: int
+    retried: int
     metrics: dict[str, Spread | None]
+    meanings: tuple[Meaning, ...]
+    starts: StartLedger
+    chunks: ChunkLedger
 
 
-def summarise(rows: Sequence[EpisodeResult], *, planned: int, rule: str, metrics: Sequence[str]) -> Summary:
+def summarise(
+    rows: Sequence[EpisodeResult],
+    *,
+    planned: int,
+    rule: SuccessRule,
+    metrics: Sequence[str],
+    estimator: Estimator = DEFAULT_ESTIMATOR,
+) -> Summary:
     """Add up rows.
 
-    planned: episodes that were asked for. rule: the success rule in words. metrics: info keys to report.
+    planned: episodes that were asked for. metrics: info keys to report. estimator: makes the intervals.
     """
     finished = [row for row in rows if not row.is_error]
     ends = Counter(row.end for row in rows)
+    starts = start_ledger(rows)
+    counted = independent(rows, starts)
     return Summary(
         episodes=len(rows),
         planned=planned,
         errors=len(rows) - len(finished),
-        returns=spread([row.return_ for row in finished]),
+        returns=spread(
+            [row.return_ for row in finished],
+            estimator=estimator,
+            counted=[row.return_ for row in counted if not row.is_error],
+        ),
         lengths=spread([float(row.length) for row in finished]),
         ends=dict(sorted(ends.items(), key=lambda item: -item[1])),
-        success=_success(rows, finished, rule),
+        success=_success(rows, counted, rule, estimator),
         policy_calls=sum(row.policy_calls for row in rows),
         clipped_actions=sum(row.clipped_actions for row in rows),
         clipped_episodes=sum(row.clipped_actions > 0 for row in rows),
-        metrics={name: spread(_reported(finished, name)) for name in metrics},
+        steps=sum(row.length for row in rows),
+        retried=sum(row.attempts > 1 for row in rows),
+        metrics={name: spread(_reported(finished, name), estimator=estimator) for name in metrics},
+        meanings=meanings(finished, rule, interval=estimator.rate),
+        starts=starts,
+        chunks=chunk_ledger(rows),
     )
 
 
@@ -91,10 +132,16 @@ def _reported(rows: Sequence[EpisodeResult], name: str) -> list[float]:
     return [value for value in values if value is not None]
 
 
-def spread(values: Sequence[float]) -> Spread | None:
-    """Return mean, standard deviation, median and extremes; None for no values."""
+def spread(
+    values: Sequence[float], *, estimator: Estimator | None = None, counted: Sequence[float] | None = None
+) -> Spread | None:
+    """Return mean, standard deviation, median and extremes; None for no values.
+
+    estimator: makes the intervals; counted: of these values, if not of all.
+    """
     if not values:
         return None
+    sample = values if counted is None else counted
     return Spread(
         n=len(values),
         mean=_mean(values),
@@ -102,6 +149,9 @@ def spread(values: Sequence[float]) -> Spread | None:
         median=_median(values),
         min=min(values),
         max=max(values),
+        iqm=interquartile_mean(values),
+        interval=None if estimator is None else estimator.mean(sample),
+        iqm_interval=estimator.iqm(sample) if estimator is not None and estimator.wants_iqm else None,
     )
 
 
@@ -136,19 +186,17 @@ def _median(values: Sequence[float]) -> float:
     return below if below == above else below / 2 + above / 2
 
 
-def exact(number: float) -> str:
-    """Return the shortest text that is read as the same number; whole numbers without a point."""
-    is_whole = number.is_integer() and abs(number) < 1e16
-    return str(int(number)) if is_whole else repr(number)
-
-
-def _success(rows: Sequence[EpisodeResult], finished: Sequence[EpisodeResult], rule: str) -> SuccessCount:
+def _success(
+    rows: Sequence[EpisodeResult], counted: Sequence[EpisodeResult], rule: SuccessRule, estimator: Estimator
+) -> SuccessCount:
+    finished = [row for row in rows if not row.is_error]
     successes = sum(row.success is True for row in finished)
     failures = sum(row.success is False for row in finished)
     errored = len(rows) - len(finished)
     known = successes + failures
+    judged = [row for row in counted if row.is_error or row.success is not None]
     return SuccessCount(
-        rule=rule,
+        rule=rule.describe(),
         sources=tuple(sorted({row.success_source for row in finished if row.success_source})),
         successes=successes,
         failures=failures,
@@ -156,6 +204,9 @@ def _success(rows: Sequence[EpisodeResult], finished: Sequence[EpisodeResult], r
         errored=errored,
         rate=successes / (known + errored) if known else None,
         rate_completed=successes / known if known else None,
+        interval=estimator.rate(sum(row.success is True for row in judged), len(judged)) if known else None,
+        worst=successes / len(rows) if known else None,
+        best=(successes + len(rows) - known) / len(rows) if known else None,
         any=sum(row.success_any is True for row in finished),
         at_reset=sum(row.success_at_reset is True for row in rows),
     )

@@ -1,4 +1,4 @@
-"""Run folders: the only place that writes.
+"""Run folders: the only place that writes them.
 
 `run.json` says what was run, `episodes.jsonl` gets a line as soon as an episode ends, `summary.json` comes last.
 """
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import datetime
+import fcntl
 import os
 import re
 import secrets
@@ -21,6 +22,7 @@ from .episodes import EpisodeResult
 from .records import strict_json
 
 RUN_SCHEMA = "rlmesh.run.v1"
+EPISODES = "episodes.jsonl"
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST = 48
 _TRIES = 16
@@ -33,10 +35,47 @@ class RunStore:
     """
 
     def __init__(self, parent: Path, *, env: str, policy: str) -> None:
-        self.path = _make_folder(parent, _safe(env), _safe(policy))
+        self._open(_make_folder(parent, _safe(env), _safe(policy)))
+
+    @classmethod
+    def reopen(cls, path: Path) -> RunStore:
+        """Go on with a run that is there already; half a line at the end of its rows is cut off.
+
+        Raises HarnessError if another process has it open, or it cannot be written to.
+        """
+        store = cls.__new__(cls)
+        try:
+            store._open(path)
+        except OSError as error:
+            raise HarnessError(
+                f"{path} cannot be written to: {error.strerror}",
+                where=str(path),
+                mend="see that the folder may be written to",
+            ) from error
+        file = store._episodes
+        end = file.seek(0, os.SEEK_END)
+        whole = (path / EPISODES).read_bytes().rfind(b"\n") + 1
+        if whole < end:
+            file.truncate(whole)
+        return store
+
+    def _open(self, path: Path) -> None:
+        self.path = path
         self._encoder = msgspec.json.Encoder()
         # Unbuffered: a line is with the system as soon as its episode ends, whatever stops the process next.
-        self._episodes = (self.path / "episodes.jsonl").open("ab", buffering=0)
+        self._episodes = (path / EPISODES).open("ab", buffering=0)
+        try:
+            # The lock goes with the process, however it ends.
+            fcntl.flock(self._episodes, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._episodes.close()
+            raise HarnessError(
+                f"another process is writing to {path}",
+                where=str(path),
+                mend="wait until it has ended, or stop it; two processes cannot share one run",
+            ) from None
+        except OSError:  # a file system without locks
+            pass
 
     def append(self, *results: EpisodeResult) -> None:
         """Write a line for each episode, all in one system call as a rule."""

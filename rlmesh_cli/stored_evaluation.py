@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -10,11 +11,14 @@ import msgspec
 from rlmesh_adapters.advisories import Advisory
 from rlmesh_adapters.errors import HarnessError
 
+from .estimating import DEFAULT_ESTIMATOR, Estimator, wants_iqm
 from .evaluation import Evaluation, summary_record
 from .gates import info_metrics, judge, parse_gate
 from .run_reader import StoredRun
-from .stats import Summary, exact, summarise
+from .schema import recorded_rule
+from .stats import Summary, summarise
 from .tallies import Tally
+from .texts import exact
 from .verifying import Verification
 
 #: Numbers that rows add up to may differ from the stored ones by this share: sums in another order.
@@ -40,9 +44,9 @@ def evaluation_of(run: StoredRun) -> Evaluation:
     """
     if not run.rows:
         raise NoEpisodeError(run)
-    summary = summary_of(run)
+    summary = summary_of(run, _estimator(run))
     stored = run.summary or {}
-    time = stored.get("time", {})
+    time = {**stored, **stored.get("time", {})}
     policy = run.record.get("policy", {})
     verification = stored.get("verification")
     return Evaluation(
@@ -55,29 +59,59 @@ def evaluation_of(run: StoredRun) -> Evaluation:
             msgspec.convert({"count": 1, **known}, Advisory) for known in run.record.get("advisories", ())
         ),
         tally=Tally(
-            steps=stored.get("steps", sum(row.length for row in run.rows)),
-            vector_steps=stored.get("vector_steps", 0),
-            calls=stored.get("calls", 0),
-            rows=stored.get("call_rows", 0),
+            steps=time.get("steps", summary.steps),
+            vector_steps=time.get("vector_steps", 0),
+            calls=time.get("calls", 0),
+            rows=time.get("call_rows", 0),
             step_seconds=time.get("env_step", 0.0),
             reset_seconds=time.get("env_reset", 0.0),
             policy_seconds=time.get("policy", 0.0),
+            adapter_seconds=time.get("adapter", 0.0),
+            recording_seconds=time.get("recording", 0.0),
         ),
         seconds=time.get("total", 0.0),
         in_flight=stored.get("in_flight", 0),
         seeded=run.is_seeded,
+        lanes=run.record.get("env", {}).get("lanes", 1),
+        discarded=run.discarded,
         instances=stored.get("instances") or policy.get("instances") or "shared",
         probe=run.record.get("probe"),
         verification=None if verification is None else msgspec.convert(verification, Verification),
     )
 
 
-def summary_of(run: StoredRun) -> Summary:
+def summary_of(run: StoredRun, estimator: Estimator) -> Summary:
     """Return what the rows of a run add up to."""
     route = run.record["route"]
     gates = tuple(parse_gate(gate) for gate in route.get("gates", ()))
-    metrics = dict.fromkeys((*route.get("metrics", ()), *info_metrics(gates)))
-    return summarise(run.rows, planned=run.planned, rule=run.record["success_rule"], metrics=tuple(metrics))
+    metrics = dict.fromkeys((*route.get("metrics", ()), *info_metrics(gates), *run.record.get("metrics", ())))
+    return summarise(
+        run.rows, planned=run.planned, rule=recorded_rule(route), metrics=tuple(metrics), estimator=estimator
+    )
+
+
+def _estimator(run: StoredRun) -> Estimator:
+    route = run.record["route"]
+    return Estimator(
+        confidence=route.get("confidence", DEFAULT_ESTIMATOR.confidence),
+        method=route.get("interval", DEFAULT_ESTIMATOR.method),
+        wants_iqm=wants_iqm(route.get("gates", ())),
+    )
+
+
+class Counting(Estimator, frozen=True, kw_only=True):
+    """Leaves out the intervals that take time."""
+
+    method: str = "wilson"
+
+    def mean(self, values: Sequence[float]) -> None:
+        """Return nothing."""
+
+    def iqm(self, values: Sequence[float]) -> None:
+        """Return nothing."""
+
+
+COUNTING = Counting()
 
 
 def notes_on(run: StoredRun, summary: Summary) -> list[str]:
@@ -131,10 +165,8 @@ def stored_record(run: StoredRun, evaluation: Evaluation, notes: list[str]) -> d
         **summary_record(evaluation),
         "started_at": run.record["started_at"],
         "is_torn": run.is_torn,
-        "discarded": run.discarded,
         "notes": notes,
     }
-    if run.summary is None:  # nobody measured them
-        unknown = ("time", "vector_steps", "calls", "call_rows", "steps_per_second")
-        record |= dict.fromkeys(unknown)
+    if run.summary is None:  # nobody measured it
+        record["time"] = None
     return record

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -13,12 +14,12 @@ from rich.text import Text
 from .episodes import EpisodeResult
 from .evaluation import Evaluation
 from .screens import advisory_table, empty_table, make_console, plain_text, print_titled
-from .stats import Spread, Summary
+from .summary_rows import summary_rows
+from .times import time_ledger
 from .verifying import Verification
 from .wording import number
 
 _FIRST, _WORST = 8, 4
-_AN = {"lane": "a lane", "episode": "an episode"}
 # Columns are three blanks apart, and one where there is little room.
 _GAP, _NARROW_GAP = 3, 1
 # An error is folded into at least this many columns of the terminal.
@@ -56,61 +57,9 @@ def _show_tables(console: Console, evaluation: Evaluation, *, every: bool) -> No
 
 def _summary_table(evaluation: Evaluation) -> Table:
     table = empty_table([("", "text"), ("", "text")], header=False)
-    for name, value in _summary_rows(evaluation.summary, evaluation):
+    for name, value in summary_rows(evaluation):
         table.add_row(plain_text(name), plain_text(value))
     return table
-
-
-def _summary_rows(summary: Summary, evaluation: Evaluation) -> list[tuple[str, str]]:
-    counted = f"{summary.episodes} of {summary.planned}"
-    if evaluation.in_flight:
-        counted += f" ({evaluation.in_flight} broken off)"
-    rows = [
-        ("episodes", counted),
-        ("success", success_text(summary)),
-        ("return", _spread_text(summary.returns)),
-        ("length", _spread_text(summary.lengths)),
-        ("ends", ", ".join(f"{end} {count}" for end, count in summary.ends.items()) or "none"),
-    ]
-    success = summary.success
-    if success.rate is not None:
-        rows.insert(2, ("success rule", f"{success.rule} (any step {success.any}, at reset {success.at_reset})"))
-    for name, spread in summary.metrics.items():
-        rows.append((name, _spread_text(spread, measured=summary.episodes - summary.errors)))
-    tally = evaluation.tally
-    shared = "" if evaluation.instances == "shared" else f"; one instance {_AN[evaluation.instances]}"
-    calls = f", in {tally.calls:,} calls" if tally.calls else ""  # a run that was killed has no count of them
-    rows.append(("policy", f"asked {summary.policy_calls:,} times for an episode{calls}{shared}"))
-    if summary.clipped_actions:
-        rows.append(("clipped", f"{summary.clipped_actions:,} actions in {summary.clipped_episodes} episodes"))
-    return rows
-
-
-def success_text(summary: Summary) -> str:
-    """Return the success in words with its counts, such as `2 of 4 (50.0 %), unknown: 2`."""
-    success = summary.success
-    if success.rate is None:
-        errored = f", errored: {success.errored}" if success.errored else ""
-        return f"n/a (not reported){errored}"
-    known = success.successes + success.failures
-    text = f"{success.successes} of {known + success.errored} ({success.rate * 100:.1f} %)"
-    if success.errored and success.rate_completed is not None:
-        text += f"; {success.successes} of {known} completed ({success.rate_completed * 100:.1f} %)"
-        text += f", errored: {success.errored}"
-    if success.unknown:
-        text += f", unknown: {success.unknown}"
-    return text
-
-
-def _spread_text(spread: Spread | None, *, measured: int | None = None) -> str:
-    if spread is None:
-        return "n/a (not measured)"
-    std = "" if spread.std is None else f", std {number(spread.std)}"
-    text = f"mean {number(spread.mean)}{std}, median {number(spread.median)}"
-    text += f", min {number(spread.min)}, max {number(spread.max)}"
-    if measured is not None and spread.n < measured:
-        text += f" (reported by {spread.n} of {measured})"
-    return text
 
 
 class _Column(NamedTuple):
@@ -190,16 +139,26 @@ def _gate_table(evaluation: Evaluation) -> Table:
 
 
 def time_line(evaluation: Evaluation) -> str:
-    """Return where the time went, such as `time 1.20 s: env 80 %, policy 12 %, ...`."""
-    tally, total = evaluation.tally, evaluation.seconds
-    if total <= 0:
+    """Return where the time went, such as `time 1.20 s: env 80 %, policy 12 %, ...`, and what would help."""
+    ledger = time_ledger(evaluation.tally, evaluation.seconds, lanes=evaluation.lanes)
+    if ledger.total <= 0:
         return "no time was spent"
-    env = (tally.step_seconds + tally.reset_seconds) / total
-    policy = tally.policy_seconds / total
-    shares = (
-        f"env {env * 100:.0f} %, policy {policy * 100:.0f} %, harness {max(0.0, 1 - env - policy) * 100:.0f} %"
+    parts = {
+        "env": ledger.env_step,
+        "reset": ledger.env_reset,
+        "policy": ledger.policy,
+        "adapter": ledger.adapter,
+        "recording": ledger.recording,
+        "harness": ledger.harness,
+    }
+    shares = ", ".join(f"{name} {seconds / ledger.total * 100:.0f} %" for name, seconds in parts.items())
+    use = (
+        f", lanes in use {ledger.lane_use * 100:.0f} %" if ledger.lane_use is not None and ledger.lanes > 1 else ""
     )
-    return f"time {total:.2f} s: {shares}; {tally.steps:,} steps, {tally.steps / total:,.0f} steps/s"
+    text = (
+        f"time {ledger.total:.2f} s: {shares}; {ledger.steps:,} steps, {ledger.steps_per_second:,.0f} steps/s{use}"
+    )
+    return f"{text}\n{ledger.advice}" if ledger.advice else text
 
 
 def _last_lines(evaluation: Evaluation, *, strict: bool) -> list[str]:
@@ -217,6 +176,11 @@ def _last_lines(evaluation: Evaluation, *, strict: bool) -> list[str]:
         lines.append(
             f"interrupted: {evaluation.summary.episodes} of {evaluation.summary.planned} episodes are saved"
         )
+        lines.append(f"go on with: rlmesh eval --resume {shlex.quote(_short(evaluation.folder))}")
+    elif evaluation.status == "stopped":
+        errors, played = evaluation.summary.errors, evaluation.summary.episodes
+        lines.append(f"stopped by --max-errors: {errors} of {played} episodes errored")
+        lines.append(f"go on with: rlmesh eval --resume {shlex.quote(_short(evaluation.folder))} --max-errors N")
     elif evaluation.summary.errors:
         lines.append(f"{evaluation.summary.errors} of {evaluation.summary.episodes} episodes errored")
     lines.append(f"run {_short(evaluation.folder)}")

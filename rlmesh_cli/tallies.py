@@ -9,6 +9,7 @@ class Tally(msgspec.Struct):
     """Counts and seconds of a whole run.
 
     steps: lane-steps. vector_steps: steps of all running lanes together. calls: policy calls; rows: their rows.
+    adapter_seconds: around the policy's own time: conversion, checks, replay. recording_seconds: writing rows.
     """
 
     steps: int = 0
@@ -18,15 +19,18 @@ class Tally(msgspec.Struct):
     step_seconds: float = 0.0
     reset_seconds: float = 0.0
     policy_seconds: float = 0.0
+    adapter_seconds: float = 0.0
+    recording_seconds: float = 0.0
 
     def add_calls(self, calls: int, rows: int) -> None:
         """Add policy calls and the rows they were asked for."""
         self.calls += calls
         self.rows += rows
 
-    def add(self, lanes: int, taken: int, stepping: float, thinking: float) -> None:
-        """Add `taken` vector steps of `lanes` lanes and their seconds."""
+    def add(self, lanes: int, taken: int, stepping: float, predicting: float, thinking: float) -> None:
+        """Add `taken` vector steps of `lanes` lanes and their seconds; of predicting, thinking is the policy's."""
         self.policy_seconds += thinking
+        self.adapter_seconds += predicting - thinking
         self.steps += lanes * taken
         self.vector_steps += taken
         self.step_seconds += stepping
@@ -36,14 +40,16 @@ class Shares:
     """Running sums over the whole run; an episode's part is the difference between its end and its start.
 
     steps: vector steps. calls: policy calls in which every running lane was asked.
+    planned: actions in the chunks of those calls.
     env, policy, predict: seconds a lane, each vector step's time divided by the lanes it served.
     """
 
-    __slots__ = ("calls", "env", "policy", "predict", "steps")
+    __slots__ = ("calls", "env", "planned", "policy", "predict", "steps")
 
     def __init__(self) -> None:
         self.steps = 0
         self.calls = 0
+        self.planned = 0
         self.env = 0.0
         self.policy = 0.0
         self.predict = 0.0

@@ -1,4 +1,4 @@
-"""Wording: how numbers are written where people read them."""
+"""Numbers and quantities in words, for screens."""
 
 from __future__ import annotations
 

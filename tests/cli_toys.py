@@ -16,12 +16,14 @@ from gymnasium import spaces
 from rlmesh_adapters.advisories import Advisory
 from rlmesh_adapters.errors import HarnessError
 from rlmesh_cli.episodes import EpisodeError, EpisodeResult, Seconds
-from rlmesh_cli.evaluate import Evaluation
+from rlmesh_cli.evaluation import Evaluation
 from rlmesh_cli.evaluation_command import Request, run
 from rlmesh_cli.gates import GateVerdict
+from rlmesh_cli.outcomes import SuccessRule
 from rlmesh_cli.stats import summarise
 from rlmesh_cli.tallies import Tally
 
+IS_SUCCESS = SuccessRule(keys=("is_success",))
 ROOT = Path(__file__).resolve().parent.parent
 
 ZERO = "class Policy:\n    def predict(self, obs):\n        return 0\n"
@@ -114,7 +116,7 @@ def row(index: int, **changes: Any) -> EpisodeResult:
         "success_any": None,
         "success_at_reset": None,
         "success_source": None,
-        "start_hash": "0" * 16,
+        "start_hash": f"{index:016x}",
         "trace_hash": "1" * 16,
         "policy_calls": 3,
         "clipped_actions": 0,
@@ -136,7 +138,7 @@ def evaluation(
     *,
     verdicts: list[GateVerdict] | None = None,
     advisories: tuple[Advisory, ...] = (),
-    rule: str = "is_success, last value",
+    rule: SuccessRule = IS_SUCCESS,
     metrics: tuple[str, ...] = (),
     **changes: Any,
 ) -> Evaluation:

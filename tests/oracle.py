@@ -40,25 +40,26 @@ def play_alone(
 def _episode(env: gym.Env, policy: Any, seed: int, horizon: int, metrics: Sequence[str]) -> Row:
     flags: list[bool] = []
     reported: dict[str, float] = {}
-    total, length, calls, clipped = 0.0, 0, 0, 0
+    total, length, calls, clipped, planned = 0.0, 0, 0, 0, 0
     terminated = truncated = False
     at_reset = error = None
-    queue: Iterator[Any] = iter(())
+    queue: list[Any] = []
     try:
         obs, info = env.reset(seed=seed)
         at_reset = info.get("is_success")
     except Exception as reason:
         error = _error("reset", None, reason)
     while error is None and not (terminated or truncated):
-        action = next(queue, None)
-        if action is None:
+        if not queue:
             calls += 1
-            queue = itertools.islice(_plan(policy, obs), horizon)
             try:
-                action = next(queue)
+                chunk = list(_plan(policy, obs))
             except Exception as reason:
                 error = _error("policy", length, reason)
                 break
+            planned += len(chunk)
+            queue = chunk[:horizon]
+        action = queue.pop(0)
         inside = clip(action, env.action_space)
         clipped += not _same(action, inside)
         try:
@@ -92,6 +93,11 @@ def _episode(env: gym.Env, policy: Any, seed: int, horizon: int, metrics: Sequen
         "clipped_actions": clipped,
         "metrics": {name: reported.get(name) for name in metrics},
         "error": error,
+        "success_held": max(len(list(run)) * held for held, run in itertools.groupby(flags)) if flags else None,
+        "planned_actions": planned,
+        "dropped_actions": len(queue),
+        # These environments fail again in the same way.
+        "attempts": 2 if error is not None and error["phase"] in ("reset", "step") else 1,
     }
 
 

@@ -262,7 +262,7 @@ class PolicyCaller:
             return self._accept_chunks(stack_rows(chunks), len(chunks))
         used = [min(length, self._horizon) for length in planned]
         prediction = self._accept_chunks(stack_rows([padded(chunk, max(used)) for chunk in chunks]), len(chunks))
-        prediction.lengths, prediction.planned = used, planned[0]
+        prediction.lengths, prediction.planned, prediction.planned_each = used, planned[0], planned
         return prediction
 
     def _failure(self, error: BaseException, batch: Batch) -> Failure:

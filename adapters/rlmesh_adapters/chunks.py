@@ -103,6 +103,13 @@ class ChunkReplay:
         self._length[lane] = self._cursor[lane] = 0
         self._owner[lane] = ""
 
+    def left(self, lane: int) -> int:
+        """Return how many planned actions of a lane are not executed yet."""
+        roster = self._shared_roster
+        if roster is not None:
+            return self._shared_length - self._shared_cursor if lane in roster.lanes else 0
+        return int(self._length[lane] - self._cursor[lane])
+
     def _pop_each(self, roster: Roster) -> tuple[Batch, npt.NDArray[np.bool_] | None]:
         lanes = roster.lane_index
         cursor = self._cursor[lanes]

@@ -46,6 +46,7 @@ class RouteContract(msgspec.Struct, frozen=True, kw_only=True):
     spec: what the model wants; None takes the policy's own `spec`. env_spec: what the environment proposes, taken
         where neither says anything.
     ensemble: how overlapping chunks are averaged, None executes them one after the other.
+    limit_call: returns what a corner is called through, such as one that ends calls that hang.
     import_function: gives the function of a custom input that is only named; None refuses those.
     read_statistics: gives the plain values of a statistics file.
     """
@@ -62,6 +63,7 @@ class RouteContract(msgspec.Struct, frozen=True, kw_only=True):
     spec: ModelSpec | None = None
     env_spec: ModelSpec | None = None
     ensemble: Ensemble | None = None
+    limit_call: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None
     import_function: Callable[[str], Callable[[Any], Any]] | None = None
     read_statistics: Callable[[str], Any] | None = None
 

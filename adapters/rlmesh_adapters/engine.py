@@ -10,6 +10,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from .actions import ActionSeam
 from .advisories import AdvisoryBook
 from .batches import Batch
@@ -216,6 +218,8 @@ def _conversion(
 
 def _corner_of(policy: Any, contract: RouteContract) -> Corner:
     corner = choose_corner(policy, contract.horizon)
+    if contract.limit_call is not None:
+        corner = msgspec.structs.replace(corner, call=contract.limit_call(corner.call))
     return corner if contract.batch_rows is None else with_rows(corner, contract.batch_rows, contract.num_lanes)
 
 

@@ -25,6 +25,7 @@ class Prediction(msgspec.Struct, gc=False):
     clipped: (M, H) or (M,), which actions were clipped into their Box; None if none was.
     failures: row -> why it has no action.
     planned: actions in the policy's own chunk for the first row, before the horizon cut it; 1 if un-chunked.
+    planned_each: the same for every row, where rows differ.
     seconds: spent inside the policy's own code.
     was_repeated: whether the batch raised and its rows were asked one by one.
     """
@@ -36,6 +37,11 @@ class Prediction(msgspec.Struct, gc=False):
     planned: int = 1
     seconds: float = 0.0
     was_repeated: bool = False
+    planned_each: list[int] | None = None
+
+    def planned_for(self, row: int) -> int:
+        """Return how many actions the policy's own chunk held for a row."""
+        return self.planned if self.planned_each is None else self.planned_each[row]
 
 
 Parts = Sequence[tuple[Sequence[int], Prediction]]
@@ -84,6 +90,7 @@ def _merge_chunks(
         failures,
         picked[0][0].planned,
         seconds,
+        planned_each=[part.planned_for(place) for part, place in picked],
     )
 
 

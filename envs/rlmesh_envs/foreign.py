@@ -21,6 +21,7 @@ from rlmesh_adapters.errors import EnvironmentBuildError, Failure, failure_from
 from rlmesh_adapters.spaces import SpaceView, zero_value
 
 from .infos import split_infos
+from .lane_set import Limit
 from .spaces import view_of
 from .steps import Info, LaneResets, LaneSteps, bad_reward, check_info
 
@@ -38,15 +39,15 @@ class ForeignLanes:
     `reset` with a `reset_mask`.
 
     env: the vector environment.
-    rebuild: builds it anew, after a step or reset raised.
+    rebuild: builds it anew, after a step or reset raised. limit: as of LaneSet.
 
     Raises EnvironmentBuildError if it does not say which autoreset mode it has.
     """
 
-    def __init__(self, env: AnyVectorEnv, rebuild: Callable[[], AnyVectorEnv]) -> None:
+    def __init__(self, env: AnyVectorEnv, rebuild: Callable[[], AnyVectorEnv], limit: Limit | None = None) -> None:
         # Typed loosely: a list of seeds is taken by the environments it is given to, not by the base class.
         self._env: Any = env
-        self._rebuild = rebuild
+        self._rebuild, self._within = rebuild, limit
         self.num_envs = env.num_envs
         self._mode = _autoreset_mode(env)
         self.autoreset = self._mode.name.lower()
@@ -68,6 +69,9 @@ class ForeignLanes:
         self._forget()
 
     def _forget(self) -> None:
+        within = self._within
+        self._call_reset = self._env.reset if within is None else within(self._env.reset, "reset")
+        self._call_step = self._env.step if within is None else within(self._env.step, "step")
         self._has_begun = False
         self._rolling: list[int] = []
         self._wanted: set[int] = set()
@@ -99,9 +103,9 @@ class ForeignLanes:
     def _begin(self, lanes: Sequence[int], seeds: Sequence[int | None]) -> LaneResets:
         if self.is_seeded:
             known = dict(zip(lanes, seeds, strict=True))
-            observations, infos = self._env.reset(seed=[known.get(lane) for lane in self._everyone])
+            observations, infos = self._call_reset(seed=[known.get(lane) for lane in self._everyone])
         else:
-            observations, infos = self._env.reset(seed=seeds[0])
+            observations, infos = self._call_reset(seed=seeds[0])
         self._has_begun = True
         self._keep(observations, infos)
         return self._firsts(lanes)
@@ -135,9 +139,9 @@ class ForeignLanes:
         options = {"reset_mask": mask}
         if self._is_gymnasium:
             each = [seeds.get(lane) for lane in self._everyone]
-            observations, infos = self._env.reset(seed=each, options=options)
+            observations, infos = self._call_reset(seed=each, options=options)
         else:
-            observations, infos = self._env.reset(options=options)
+            observations, infos = self._call_reset(options=options)
         self._keep(observations, infos)
 
     def step_lanes(self, actions: Batch, lanes: Sequence[int]) -> LaneSteps:
@@ -195,7 +199,7 @@ class ForeignLanes:
             if lanes:
                 put_rows(full, list(lanes), actions)
             actions = full
-        observations, rewards, terminated, truncated, infos = self._env.step(actions)
+        observations, rewards, terminated, truncated, infos = self._call_step(actions)
         rolled, self._rolling = self._rolling, []
         if self._mode is AutoresetMode.NEXT_STEP and rolled:
             _check_roll(rolled, rewards, terminated, truncated)

@@ -20,6 +20,8 @@ from .spaces import check_alike, view_of
 from .steps import Info, LaneResets, LaneSteps, bad_reward, check_info, scalar_reward
 
 EnvBuilder = Callable[[], gym.Env[Any, Any]]
+#: Takes a function and its name, returns what is called in its place.
+Limit = Callable[[Callable[..., Any], str], Callable[..., Any]]
 
 
 class LaneSet:
@@ -29,12 +31,14 @@ class LaneSet:
     an exception of one lane into a failure of that lane: its environment is built anew before its next episode.
 
     builders: N functions that each build one environment.
+    limit: what `step` and `reset` of an environment are called through, such as one that ends those that hang.
 
     Raises EnvironmentBuildError if the lanes' spaces differ, or two lanes are one object.
     """
 
-    def __init__(self, builders: Sequence[EnvBuilder]) -> None:
+    def __init__(self, builders: Sequence[EnvBuilder], limit: Limit | None = None) -> None:
         self._builders = list(builders)
+        self._within = limit
         self.num_envs = len(self._builders)
         self.envs: list[gym.Env[Any, Any]] = []
         try:
@@ -62,11 +66,11 @@ class LaneSet:
         self._inner: list[gym.Env[Any, Any]] = []
         self._limit: list[float] = []
         for env in self.envs:
-            inner, limit = _shortcut(env)
+            inner, most = _shortcut(env)
             self._inner.append(inner)
-            self._limit.append(limit)
+            self._limit.append(most)
         # The first reset goes through every wrapper, later ones where steps go.
-        self._reset: list[Callable[..., Any]] = [env.reset for env in self.envs]
+        self._reset: list[Callable[..., Any]] = [self._limited(env.reset, "reset") for env in self.envs]
         # The company is who stepped together last. A lane's age is the count of company steps since its
         # birth; while it is not of the company, its birth is kept as a negative age.
         self._company: tuple[int, ...] = ()
@@ -103,7 +107,7 @@ class LaneSet:
                 if self._is_broken[lane]:
                     self._rebuild(lane)
                 observation, info = _as_pair(self._reset[lane](seed=seed))
-                self._reset[lane] = self._inner[lane].reset
+                self._reset[lane] = self._limited(self._inner[lane].reset, "reset")
                 self.layout.write(observations, row, observation)
                 if info is not None:
                     check_info(info)
@@ -276,7 +280,7 @@ class LaneSet:
         self._rows = {lane: row for row, lane in enumerate(lanes)}
         self._together = 0
         self._set_until()
-        self._steppers = [self._inner[lane].step for lane in lanes]
+        self._steppers = [self._limited(self._inner[lane].step, "step") for lane in lanes]
         self._batch_shape = (len(lanes), *self.layout.shape)
         self._is_lone = len(lanes) == 1 and self._is_array and self._is_flat
 
@@ -285,10 +289,13 @@ class LaneSet:
             self.envs[lane].close()
         self.envs[lane] = self._builders[lane]()
         self._inner[lane], self._limit[lane] = _shortcut(self.envs[lane])
-        self._reset[lane] = self.envs[lane].reset
+        self._reset[lane] = self._limited(self.envs[lane].reset, "reset")
         if lane in self._rows:
-            self._steppers[self._rows[lane]] = self._inner[lane].step
+            self._steppers[self._rows[lane]] = self._limited(self._inner[lane].step, "step")
         self._is_broken[lane] = False
+
+    def _limited(self, call: Callable[..., Any], name: str) -> Callable[..., Any]:
+        return call if self._within is None else self._within(call, name)
 
     def close_lanes(self) -> None:
         """Close every environment; one that cannot be closed does not stop the others."""

@@ -16,7 +16,7 @@ from gymnasium.vector.utils import batch_space
 from rlmesh_adapters.batches import Batch, copy_batch, iterate_rows
 from rlmesh_adapters.errors import Failure
 
-from .lane_set import EnvBuilder, LaneSet
+from .lane_set import EnvBuilder, LaneSet, Limit
 from .steps import LaneResets
 
 
@@ -26,13 +26,13 @@ class LaneVectorEnv(LaneSet, VectorEnv[Any, Any, Any]):
     As a gymnasium vector environment it does not reset by itself (`DISABLED`): `reset` takes one seed a lane
     and `options={"reset_mask": (N,) bool}`. An evaluation uses `reset_lanes` and `step_lanes` of LaneSet.
 
-    builders: N functions that each build one environment.
+    builders: N functions that each build one environment. limit: as of LaneSet.
 
     Raises EnvironmentBuildError if the lanes' spaces differ, or two lanes are one object.
     """
 
-    def __init__(self, builders: Sequence[EnvBuilder]) -> None:
-        super().__init__(builders)
+    def __init__(self, builders: Sequence[EnvBuilder], limit: Limit | None = None) -> None:
+        super().__init__(builders, limit)
         first = self.envs[0]
         self.metadata = {**(first.metadata or {}), "autoreset_mode": AutoresetMode.DISABLED}
         self.render_mode = first.render_mode

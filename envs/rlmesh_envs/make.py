@@ -18,7 +18,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 from rlmesh_adapters.errors import EnvironmentBuildError, HarnessError, describe_error, user_place
 
 from .foreign import ForeignLanes
-from .lane_set import LaneSet
+from .lane_set import LaneSet, Limit
 from .lanes import LaneVectorEnv
 from .processes import WorkerLanes, check_start_method
 from .registry import find_environment
@@ -85,15 +85,25 @@ def _in_process(request: EnvRequest, source: EnvSpec | Any) -> tuple[Lanes, EnvI
     def build() -> Any:
         return stock.pop() if stock else make_one(request, source)
 
-    lanes = LaneVectorEnv([build] * request.num_envs)
+    lanes = LaneVectorEnv([build] * request.num_envs, _limit_of(request))
     return lanes, _info(lanes.envs[0])
 
 
 def serve_request(request: EnvRequest, num_lanes: int) -> tuple[LaneSet, EnvInfo]:
     """Build the lanes of one worker process, from nothing but the request."""
     source = _find_in_worker(request)
-    lanes = LaneSet([functools.partial(make_one, request, source)] * num_lanes)
+    lanes = LaneSet([functools.partial(make_one, request, source)] * num_lanes, _limit_of(request))
     return lanes, _info(lanes.envs[0])
+
+
+def _limit_of(request: EnvRequest) -> Limit | None:
+    """Return what steps and resets are called through, None where they may take their time."""
+    if request.step_timeout is None:
+        return None
+    from .deadlines import limited  # noqa: PLC0415 - few runs have a limit
+
+    seconds = request.step_timeout
+    return lambda call, name: limited(call, seconds, f"{name} of the environment")
 
 
 def serve_one(request: EnvRequest) -> Any:
@@ -282,7 +292,7 @@ def _foreign(
 ) -> tuple[Lanes, EnvInfo]:
     env = build()
     try:
-        lanes = ForeignLanes(env, build)
+        lanes = ForeignLanes(env, build, _limit_of(request))
         return lanes, _foreign_info(request, source, env, lanes)
     except BaseException:
         env.close()

@@ -30,6 +30,8 @@ from .steps import Info, LaneResets, LaneSteps
 from .worker import Greeting, Serve, open_sealed, work
 
 _CLOSE_SECONDS = 5.0
+# A worker ends what hangs by itself, lane by lane; one that is silent for so much longer cannot.
+_GRACE_SECONDS = 2.0
 
 
 class WorkerLanes:
@@ -188,6 +190,11 @@ class WorkerLanes:
                 greeting = known.connection.recv()
                 if isinstance(greeting, Failure):
                     return self._lose(worker, greeting)
+            limit = self._request.step_timeout
+            if limit is not None and not known.connection.poll(limit * self._sizes[worker] + _GRACE_SECONDS):
+                known.process.kill()
+                message = f"the worker process gave no answer for {self._sizes[worker]} lanes of {limit:g} s each"
+                return self._lose(worker, Failure(phase=phase, message=message))
             return self._read(known)
         except (EOFError, ConnectionResetError, BrokenPipeError):
             known.process.join(1.0)

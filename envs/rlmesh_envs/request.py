@@ -32,6 +32,7 @@ class EnvRequest(msgspec.Struct, frozen=True, kw_only=True):
         environment of that mode.
     start_method: `fork`, `forkserver` or `spawn` for worker processes; None is the platform's default.
     max_episode_steps: replaces the registered limit; None keeps it.
+    step_timeout: seconds after which one step or reset is an error; None waits.
     prepare: called first in every worker process, such as to load the file that registers the environment.
     spec: the registered spec, pickled, for worker processes whose registry does not know the id.
     """
@@ -45,6 +46,7 @@ class EnvRequest(msgspec.Struct, frozen=True, kw_only=True):
     autoreset: str | None = None
     start_method: str | None = None
     max_episode_steps: int | None = None
+    step_timeout: float | None = None
     prepare: Callable[[], object] | None = None
     spec: bytes | None = None
 

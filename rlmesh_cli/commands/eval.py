@@ -102,6 +102,37 @@ def eval_command(
         list[str] | None,
         typer.Option("--gate", help="Bar to meet, such as 'success_rate >= 0.9'; repeat.", rich_help_panel=_JUDGE),
     ] = None,
+    confidence: Annotated[
+        float | None, typer.Option("--confidence", help="Of intervals (default 0.95).", rich_help_panel=_JUDGE)
+    ] = None,
+    resume: Annotated[
+        str | None,
+        typer.Option(
+            "--resume",
+            help="Play what a run lacks: its folder, or auto for the newest unfinished one of this evaluation.",
+            rich_help_panel=_RUN,
+        ),
+    ] = None,
+    extend: Annotated[
+        int | None,
+        typer.Option("--extend", help="With --resume: add so many episodes.", rich_help_panel=_RUN),
+    ] = None,
+    max_errors: Annotated[
+        int | None,
+        typer.Option("--max-errors", help="Stop once more episodes have errored.", rich_help_panel=_RUN),
+    ] = None,
+    step_timeout: Annotated[
+        float | None,
+        typer.Option(
+            "--step-timeout", help="Seconds after which a step or reset is an error.", rich_help_panel=_RUN
+        ),
+    ] = None,
+    call_timeout: Annotated[
+        float | None,
+        typer.Option(
+            "--call-timeout", help="Seconds after which a policy call is an error.", rich_help_panel=_RUN
+        ),
+    ] = None,
     batch_rows: Annotated[
         int | None,
         typer.Option("--batch-rows", help="Pad every batched policy call to so many rows.", rich_help_panel=_RUN),
@@ -144,6 +175,22 @@ def eval_command(
             "--quiet", "-q", help="Print only what was missed and where the run is.", rich_help_panel=_SHOW
         ),
     ] = False,
+    junit: Annotated[
+        Path | None,
+        typer.Option("--junit", help="Write bars and errored episodes as JUnit XML.", rich_help_panel=_SHOW),
+    ] = None,
+    summary: Annotated[
+        Path | None,
+        typer.Option(
+            "--summary",
+            envvar="GITHUB_STEP_SUMMARY",
+            help="Write the result as a page of markdown.",
+            rich_help_panel=_SHOW,
+        ),
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", help="Write a line for each episode.", rich_help_panel=_SHOW)
+    ] = None,
 ) -> None:
     """Score a policy: play seeded episodes, print what happened, write the run.
 
@@ -180,11 +227,20 @@ def eval_command(
                 show_all=show_all,
                 as_json=as_json,
                 quiet=quiet,
+                confidence=confidence,
+                resume=resume,
+                extend=extend,
+                max_errors=max_errors,
+                step_timeout=step_timeout,
+                call_timeout=call_timeout,
                 batch_rows=batch_rows,
                 verify_lanes=verify_lanes,
                 trusts_entrypoints=trust_entrypoints,
                 is_probed=not no_probe,
                 is_forced=force,
+                junit=junit,
+                summary=summary,
+                csv=csv,
             )
         )
     raise typer.Exit(int(code))

@@ -17,7 +17,7 @@ def wilson(successes: int, n: int, confidence: float = 0.95) -> Interval:
     """Return the rates that a score test does not reject, without continuity correction.
 
     Its coverage is near the confidence on the average over rates, but falls below it for some rates near 0 and 1:
-    at 95 % to 92.0 % for a rate of 0.98 and n = 50.
+    at 95 % to 92.2 % for a rate of 0.98 and n = 50, and to 84 % for rates nearer to 1.
     Source: Wilson 1927; Brown, Cai and DasGupta 2001, equation 4.
     Raises ValueError for n below 1, successes outside 0..n, confidence outside (0, 1).
     """
@@ -58,7 +58,7 @@ def blaker(successes: int, n: int, confidence: float = 0.95) -> Interval:
     """Return the range of the rates that Blaker's test does not reject.
 
     Its coverage is never below the confidence; the interval lies within that of `exact` and is most often shorter.
-    Source: Blaker 2000, section 3. The p-value of a rate is the smaller tail, and of the other tail as much as is
+    Source: Blaker 2000. The p-value of a rate is the smaller tail, and of the other tail as much as is
     not larger. Bounds to 1e-10.
     Raises ValueError for n below 1, successes outside 0..n, confidence outside (0, 1).
     """

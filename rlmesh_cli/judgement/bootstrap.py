@@ -29,10 +29,10 @@ _Floats = npt.NDArray[np.float64]
 def interquartile_mean(values: Iterable[float]) -> float:
     """Return the mean of the middle half: a quarter of the values, n // 4, is left out at each end.
 
-    nan if a value is, or if infinities of both signs are left. Source: Agarwal et al. 2021, section 4.3.
+    nan if a value is, or if infinities of both signs are left. Source: Agarwal et al. 2021.
     Raises ValueError for no values.
     """
-    ordered = sorted(values)
+    ordered = sorted(map(float, values))
     if not ordered:
         raise ValueError("an interquartile mean needs at least one value")
     if any(map(math.isnan, ordered)):
@@ -56,7 +56,7 @@ def bca(
     The interval always reaches to the statistic itself. If all values are equal it is that value. If all resamples
     are on one side of the statistic then its bias is unknown, and the interval is that of the percentiles.
     Below about 20 values, or for skewed ones, it holds the true value less often than the confidence says.
-    Source: Efron 1987, equations 2.3 and 6.6; ties count half to each side.
+    Source: Efron 1987; Efron and Tibshirani 1993, equations 14.10, 14.14 and 14.15; ties count half to each side.
     Raises ValueError for another statistic, confidence outside (0, 1), resamples below 1.
     """
     check_confidence(confidence)
@@ -64,7 +64,7 @@ def bca(
         raise ValueError(f"`{statistic}` is not a statistic: {', '.join(STATISTICS)}")
     if resamples < 1:
         raise ValueError(f"resamples must be at least 1, not {resamples}")
-    ordered = sorted(values)
+    ordered = sorted(map(float, values))
     if len(ordered) < 2 or not all(map(math.isfinite, ordered)):
         return None
     low, high = ordered[0], ordered[-1]
@@ -99,7 +99,7 @@ def _bounds(ordered: _Floats, cut: int, confidence: float, resamples: int) -> tu
 
 
 def _level(tail: float, bias: float, acceleration: float) -> float:
-    # Efron 1987, equation 2.3.
+    # Equation 14.10.
     correction = quantile(bias)
     shifted = correction + quantile(tail)
     damping = 1 - acceleration * shifted
@@ -133,7 +133,7 @@ def _resampled(ordered: _Floats, cut: int, resamples: int) -> _Floats:
 
 
 def _acceleration(ordered: _Floats, cut: int) -> float:
-    # Efron 1987, equation 6.6, with the jackknife's influences: each value left out in turn.
+    # Equation 14.15: each value left out in turn.
     n = len(ordered)
     quarter = (n - 1) // cut
     last = n - 1 - quarter

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from statistics import NormalDist
 
-_STANDARD = NormalDist()
+from .bisection import begins
+
+# Beyond it a tail is smaller than any float.
+_FARTHEST = 40.0
 
 
 def below(z: float) -> float:
@@ -14,8 +16,13 @@ def below(z: float) -> float:
 
 
 def quantile(probability: float) -> float:
-    """Return z with P(Z <= z) = probability, which is in (0, 1)."""
-    return _STANDARD.inv_cdf(probability)
+    """Return z with P(Z <= z) = probability, which is in (0, 1).
+
+    By bisection: the standard library's `statistics` has it too, and takes longer to import than this package.
+    """
+    if probability > 0.5:
+        return -quantile(1 - probability)
+    return begins(lambda z: below(z) >= probability, -_FARTHEST, 0.0)[1]
 
 
 def two_sided(confidence: float) -> float:

@@ -24,7 +24,7 @@ class BettingSequence:
     mean is out for good when its gambler has made 1 of (1 - confidence) / 2. Means below one that is too low are
     too low themselves, and each bound is a mean that is out: what lies between the points of the grid is covered.
     The grid makes the interval wider by less than two of its cells.
-    Source: Waudby-Smith and Ramdas 2024, theorem 3 (hedged capital) with the bets of equations 24 to 26.
+    Source: Waudby-Smith and Ramdas 2024, theorem 3 (hedged capital), with predictable plug-in bets.
     """
 
     def __init__(self, confidence: float = 0.95, *, resolution: int = 1_000) -> None:
@@ -84,7 +84,7 @@ class BettingSequence:
         self._squares += (value - self._mean()) ** 2
 
     def _next_bet(self) -> float:
-        # Equation 26, from the values before.
+        # From the values before, and so fair.
         t = self._n + 1
         variance = (0.25 + self._squares) / t
         return math.sqrt(2 * math.log(self._enough) / (variance * t * math.log(t + 1)))

@@ -24,7 +24,10 @@ def p_value(differences: Sequence[float], resamples: int, *, two_sided: bool) ->
     """Return the share of sign patterns whose sum is as extreme as the sum of the differences.
 
     Extreme: as far from 0 on either side if two_sided, else as far down. (b + 1) / (m + 1) for random patterns.
+    Raises ValueError for a difference that is not finite, resamples below 1.
     """
+    if resamples < 1:
+        raise ValueError(f"resamples must be at least 1, not {resamples}")
     sizes = _sizes(differences)
     if not len(sizes):
         return 1.0

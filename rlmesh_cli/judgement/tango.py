@@ -11,7 +11,7 @@ def score(gained: int, lost: int, n: int, difference: float) -> float:
     gained, lost: pairs in which only the new one, only the base succeeded. difference: in [-1, 1].
     Above 0 where the pairs speak for a larger difference; infinite where the supposed one could not have led to
     them; 0 where nothing speaks against it.
-    Source: Tango 1998, equation 8.
+    Source: Tango 1998.
     """
     gap = gained - lost - n * difference
     if gap == 0:
@@ -24,7 +24,7 @@ def restricted_variance(gained: float, lost: float, n: float, difference: float)
     """Return the variance of a pair's difference where the rates differ by exactly `difference`.
 
     The share of the lost pairs is the one of the highest likelihood under that restriction.
-    Source: Tango 1998, equation 10 (the larger root of a quadratic equation).
+    Source: Tango 1998: the larger root of a quadratic equation.
     """
     if difference < 0:
         return restricted_variance(lost, gained, n, -difference)

@@ -38,7 +38,7 @@ def test_a_policy_is_asked_once_a_horizon(tmp_path: Path, lanes: int, horizon: i
     flags = {"episodes": 2, "seed": 0, "horizon": horizon, "num_envs": lanes}
     played = play(tmp_path, "echo:Chunks", "toys:Echo-v0", **flags)
     assert played.column("policy_calls") == calls
-    assert played.summary["policy_calls"] == played.summary["call_rows"] == sum(calls)
+    assert played.summary["policy_calls"] == played.summary["time"]["call_rows"] == sum(calls)
     assert played.column("return") == [5.0, 7.0]
     assert played.record["policy"]["horizon"] == played.record["route"]["horizon"] == horizon
     assert played.record["policy"]["chunk_length"] == 4

@@ -53,9 +53,10 @@ def test_a_crash_of_gymnasiums_own_vector_environment_fails_its_company_and_lose
 
 
 def test_errored_episodes_stay_in_the_denominator_and_both_rates_are_shown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """K10."""
+    monkeypatch.setenv("COLUMNS", "120")
     played = play(tmp_path, "idle", "toys:Fragile-v0", episodes=8, num_envs=4, seed=0, quiet=False)
     assert played.code == 4
     success = played.summary["success"]

@@ -106,6 +106,10 @@ ROUTE_FLAGS = {
     "--autoreset": ["--autoreset", "same_step"],
     "--instances": ["--instances", "lane"],
     "--batch-rows": ["--batch-rows", "16"],
+    "--confidence": ["--confidence", "0.9"],
+    "--max-errors": ["--max-errors", "7"],
+    "--step-timeout": ["--step-timeout", "7.5"],
+    "--call-timeout": ["--call-timeout", "7.5"],
     "--success": ["--success", "won:any"],
     "--metric": ["--metric", "speed"],
     "--gate": ["--gate", "errors == 0"],
@@ -113,6 +117,7 @@ ROUTE_FLAGS = {
 OUTPUT_FLAGS = {
     *("--trust-entrypoints", "--no-probe", "--force", "--verify-lanes"),
     *("--strict", "--out", "--all", "--json", "--quiet"),
+    *("--junit", "--summary", "--csv", "--resume", "--extend"),
 }
 
 

@@ -237,6 +237,14 @@ def test_run_that_is_not_over_is_said(bench):
     ]
 
 
+def test_run_that_stopped_early_is_said(bench):
+    put_again(bench, "new", rows(NEW), stopped_at=40, stopping_rule="decided")
+    assert notes(bench) == [
+        "NEW stopped by `decided` after 40 episodes: the level holds for a fixed number",
+        "the seeds overlap in part: 10 of BASE and 0 of NEW have no partner and do not count",
+    ]
+
+
 def test_errors_of_one_side_are_said_and_bounded(bench):
     made = [errored(at, seed=at, start_hash=f"{at:016x}") if at < 5 else one for at, one in enumerate(rows(NEW))]
     put_again(bench, "new", made)

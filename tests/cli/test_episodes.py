@@ -40,6 +40,7 @@ def test_row_has_the_columns_of_the_run_folders_layout():
         *("index", "seed", "episode_id", "lane", "length", "return", "end", "terminated", "truncated"),
         *("success", "success_final", "success_any", "success_at_reset", "success_source"),
         *("start_hash", "trace_hash", "policy_calls", "clipped_actions", "metrics", "error", "seconds"),
+        *("success_held", "planned_actions", "dropped_actions", "attempts"),
     ]
     assert list(written["error"]) == ["phase", "step", "message", "place"]
     assert list(written["seconds"]) == ["env", "policy", "adapter", "total"]

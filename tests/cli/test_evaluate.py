@@ -14,7 +14,8 @@ import pytest
 from cli_toys import ZERO, play, policy_file
 
 import rlmesh_cli
-from rlmesh_cli.evaluate import env_request, evaluate
+from rlmesh_cli.contracting import env_request
+from rlmesh_cli.evaluate import evaluate
 from rlmesh_cli.progress import SilentWatcher
 from rlmesh_cli.route import Flags, Route, read_route
 

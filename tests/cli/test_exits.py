@@ -12,6 +12,7 @@ from rlmesh_cli import evaluation_command
 from rlmesh_cli.evaluation_command import Request, exit_code, run
 from rlmesh_cli.exits import Exit
 from rlmesh_cli.gates import judge, parse_gate
+from rlmesh_cli.outcomes import SuccessRule
 from rlmesh_cli.stats import summarise
 
 CAUTION = Advisory(code="unseeded", severity="caution", message="m")
@@ -176,7 +177,7 @@ def test_policy_that_leaves_later_is_an_errored_episode(tmp_path):
     [("errors <= 1", 0), ("errors < 2", 0), ("errors == 1", 0), ("errors >= 0", 4), ("errors != 3", 4)],
 )
 def test_only_a_bar_from_above_allows_errors(gate, code):
-    summary = summarise(BAD, planned=2, rule="", metrics=())
+    summary = summarise(BAD, planned=2, rule=SuccessRule(), metrics=())
     verdicts = [judge(parse_gate(gate), summary)]
     assert verdicts[0].passed
     assert exit_code(evaluation(BAD, verdicts=verdicts), strict=False) == code

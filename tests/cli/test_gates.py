@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rlmesh_adapters.errors import RouteError
 from rlmesh_cli.gates import info_metrics, judge, parse_gate
+from rlmesh_cli.outcomes import SuccessRule
 from rlmesh_cli.stats import summarise
 
 
@@ -63,7 +64,7 @@ def test_what_is_no_gate_is_refused(text):
 
 
 def verdict(text, rows, metrics=()):
-    return judge(parse_gate(text), summarise(rows, planned=len(rows), rule="r", metrics=metrics))
+    return judge(parse_gate(text), summarise(rows, planned=len(rows), rule=SuccessRule(), metrics=metrics))
 
 
 ROWS = [
@@ -122,5 +123,5 @@ def test_metrics_that_no_run_has_by_itself_are_read_from_infos():
 @pytest.mark.parametrize("gate", ["mean_return >= 1", "mean_return > -1", "mean_return != 3"])
 def test_a_mean_that_is_not_finite_passes_no_bar(gate):
     rows = [row(0, return_=math.inf), row(1, return_=1.0)]
-    verdict = judge(parse_gate(gate), summarise(rows, planned=2, rule="", metrics=()))
+    verdict = judge(parse_gate(gate), summarise(rows, planned=2, rule=SuccessRule(), metrics=()))
     assert (verdict.value, verdict.passed) == (math.inf, False)

@@ -10,6 +10,7 @@ from gymnasium import spaces
 from rlmesh_adapters.advisories import AdvisoryBook
 from rlmesh_adapters.contract import RouteContract
 from rlmesh_cli.judging import note_results
+from rlmesh_cli.outcomes import SuccessRule
 from rlmesh_cli.stats import summarise
 from rlmesh_envs.request import EnvInfo
 from rlmesh_envs.spaces import view_of
@@ -20,7 +21,7 @@ def noted(rows, *, guard=None, casts="", is_seeded=True, autoreset="disabled"):
     box = view_of(spaces.Box(-1, 1, (2,), np.float32))
     env = EnvInfo(id="X", layers=("X",), max_episode_steps=9, autoreset=autoreset, is_seeded=is_seeded)
     book = AdvisoryBook()
-    summary = summarise(rows, planned=len(rows), rule="r", metrics=())
+    summary = summarise(rows, planned=len(rows), rule=SuccessRule(), metrics=())
     note_results(book, summary, env, RouteContract(observation=box, action=box), guard=guard, casts=casts)
     return {advisory.code: advisory for advisory in book}
 

@@ -10,11 +10,12 @@ from cli_toys import errored, row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rlmesh_cli.outcomes import SuccessRule
 from rlmesh_cli.stats import spread, summarise
 
 
 def summary(rows, planned=None, metrics=()):
-    return summarise(rows, planned=planned or len(rows), rule="the rule", metrics=metrics)
+    return summarise(rows, planned=planned or len(rows), rule=SuccessRule(), metrics=metrics)
 
 
 @settings(max_examples=80, deadline=None)
@@ -93,7 +94,7 @@ def test_errored_episodes_are_failures_and_silent_ones_are_unknown(outcomes, err
     success = summary(rows).success
     assert (success.successes, success.failures, success.unknown) == counts
     assert (success.errored, success.rate, success.rate_completed) == (errors, rate, completed)
-    assert success.rule == "the rule"
+    assert success.rule == "is_success or success, last value"
 
 
 def test_end_flags_are_never_read_as_success():

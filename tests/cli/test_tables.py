@@ -11,9 +11,11 @@ from cli_toys import errored, evaluation, row
 from rich.console import Console
 
 from rlmesh_adapters.advisories import Advisory
-from rlmesh_cli.evaluate import Evaluation
+from rlmesh_cli.evaluation import Evaluation
 from rlmesh_cli.gates import GateVerdict
-from rlmesh_cli.tables import show_evaluation, success_text, time_line
+from rlmesh_cli.outcomes import SuccessRule
+from rlmesh_cli.summary_rows import success_text
+from rlmesh_cli.tables import show_evaluation, time_line
 from rlmesh_cli.wording import number
 
 CAUTION = Advisory(code="success-at-reset", severity="caution", message="2 of 3 episodes report success", count=2)
@@ -94,7 +96,7 @@ def test_text_of_users_is_never_read_as_markup():
         verdicts=[GateVerdict(gate="[i]g[/i] > 1", metric="[i]g[/i]", op=">", value=None, passed=False)],
         advisories=(Advisory(code="a", severity="caution", message="[u]said[/u]"),),
         metrics=("[b]m[/b]",),
-        rule="[s]rule[/s]",
+        rule=SuccessRule(keys=("[s]rule[/s]",)),
         folder=Path("/nowhere/[dim]run[/dim]"),
     )
     text = shown(run)
@@ -157,14 +159,14 @@ def test_summary_is_said_with_its_counts():
     assert "20 of 20 (2 broken off)" in text
     assert "terminated 19, error 1" in text
     assert "19 actions in 19 episodes" in text
-    assert "mean 1.50, std 0, median 1.50, min 1.50, max 1.50" in text
+    assert "mean 1.50, std 0, median 1.50, iqm 1.50, min 1.50, max 1.50" in text
     assert "interrupted: 20 of 20 episodes are saved" in text
 
 
 def test_metric_says_how_many_episodes_reported_it():
     rows = [row(0, metrics={"v": 1.0}), row(1, metrics={"v": None}), row(2, metrics={"v": 3.0})]
     text = shown(evaluation(rows, metrics=("v", "w")))
-    assert "mean 2, std 1.41, median 2, min 1, max 3 (reported by 2 of 3)" in text
+    assert ", std 1.41, median 2, iqm 2, min 1, max 3 (reported by 2 of 3)" in text
     assert "n/a (not measured)" in text
 
 
@@ -188,8 +190,11 @@ def test_success_is_said_with_every_count_it_was_made_of(outcomes, errors, parts
 
 
 def test_rule_is_named_where_a_rate_is_shown():
-    rows = [row(0, success=True, success_any=True, success_at_reset=True), row(1, success=False, success_any=True)]
-    assert "is_success, last value (any step 2, at reset 1)" in shown(evaluation(rows))
+    first = row(0, success=True, success_final=True, success_any=True, success_at_reset=True, success_held=10)
+    second = row(1, success=False, success_final=False, success_any=True, success_held=9)
+    text = shown(evaluation([first, second]))
+    assert "is_success, last value" in text
+    assert "[last value 1/2], any step 2/2, held 10 1/2, at reset 1/1" in text
 
 
 @pytest.mark.parametrize(
@@ -252,9 +257,12 @@ def test_where_the_run_is_stays_on_one_line(tmp_path, monkeypatch):
 
 
 def test_time_is_shared_out_between_environment_policy_and_harness():
-    # Half a second of steps and half of resets, a fifth of policy, two in all: 50, 10 and 40 percent.
+    # Half a second of steps and half of resets, a fifth of policy, two in all: 25, 25, 10 and 40 percent.
     line = time_line(evaluation([row(0)]))
-    assert line == "time 2.00 s: env 50 %, policy 10 %, harness 40 %; 4,000 steps, 2,000 steps/s"
+    assert line == (
+        "time 2.00 s: env 25 %, reset 25 %, policy 10 %, adapter 0 %, recording 0 %, harness 40 %; "
+        "4,000 steps, 2,000 steps/s"
+    )
 
 
 def test_run_that_took_no_time_divides_by_nothing():

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from rlmesh_adapters.probe.lab import OverdueError
-from rlmesh_cli.deadlines import deadline
+from rlmesh_envs.deadlines import deadline
 
 
 def sleep() -> None:

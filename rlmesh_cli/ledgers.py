@@ -1,0 +1,130 @@
+"""Ledgers: what a run's rows say beyond means - of starts, of meanings of success, of chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from .episodes import EpisodeResult
+from .judgement.intervals import Interval
+from .outcomes import HELD_STEPS, SuccessRule
+
+
+class StartLedger(msgspec.Struct, frozen=True, kw_only=True):
+    """From how many different starts the episodes were played.
+
+    known: episodes whose reset went well. distinct: different first observations and infos among them.
+    are_repeats: whether some start came twice, and every such episode took the same actions and was paid the
+    same: then the run knows no more than one episode a start would tell.
+    """
+
+    known: int
+    distinct: int
+    are_repeats: bool
+
+
+class Meaning(msgspec.Struct, frozen=True, kw_only=True):
+    """Success by one meaning of the word.
+
+    name: `final` (last report), `any` (some report), `held 10` (so many reports in a row), `at_reset` (before the
+    first action), `return` (the bound that the run declares). successes: of `known` episodes that reported.
+    unmeasured: finished, nothing reported.
+    is_declared: whether the run is judged by it.
+    """
+
+    name: str
+    successes: int
+    known: int
+    unmeasured: int
+    is_declared: bool
+    interval: Interval | None = None
+
+
+class ChunkLedger(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the actions that the policy planned.
+
+    predicted: in its answers; None where overlapping plans were averaged. executed: steps of the environment.
+    dropped_at_end: still queued when their episode ended. dropped_by_replanning: beyond the horizon of their call.
+    """
+
+    predicted: int | None
+    executed: int
+    dropped_at_end: int
+    dropped_by_replanning: int | None
+
+
+def start_ledger(rows: Sequence[EpisodeResult]) -> StartLedger:
+    """Count different starts; rows whose reset failed have none."""
+    known = [row for row in rows if row.start_hash is not None]
+    traces: dict[str | None, set[tuple[str, int]]] = {}
+    for row in known:
+        traces.setdefault(row.start_hash, set()).add((row.trace_hash, row.length))
+    is_one_each = all(len(found) == 1 for found in traces.values())
+    return StartLedger(
+        known=len(known), distinct=len(traces), are_repeats=len(traces) < len(known) and is_one_each
+    )
+
+
+def independent(rows: Sequence[EpisodeResult], starts: StartLedger) -> Sequence[EpisodeResult]:
+    """Return the rows that an interval may count: one a start where the others repeat it, else all."""
+    if not starts.are_repeats:
+        return rows
+    first: dict[str | None, EpisodeResult] = {}
+    for row in rows:
+        if row.start_hash is not None:
+            first.setdefault(row.start_hash, row)
+    return list(first.values())
+
+
+def meanings(
+    rows: Sequence[EpisodeResult], rule: SuccessRule, *, interval: Callable[[int, int], Interval]
+) -> tuple[Meaning, ...]:
+    """Count success by every meaning of the word; empty if nothing was measured.
+
+    rows: of finished episodes. interval: of k successes among n.
+    """
+    steps = rule.steps if rule.when == "held" else HELD_STEPS
+    flags: list[tuple[str, list[bool | None]]] = [
+        ("final", [row.success_final for row in rows]),
+        ("any", [row.success_any for row in rows]),
+        (f"held {steps}", [None if row.success_held is None else row.success_held >= steps for row in rows]),
+        ("at_reset", [row.success_at_reset for row in rows]),
+    ]
+    declared = f"held {steps}" if rule.when == "held" else rule.when
+    if rule.return_at_least is not None:
+        declared = "return"
+        flags.insert(0, ("return", [row.success for row in rows]))
+    found = []
+    for name, values in flags:
+        known = [value for value in values if value is not None]
+        successes = sum(known)
+        found.append(
+            Meaning(
+                name=name,
+                successes=successes,
+                known=len(known),
+                unmeasured=len(values) - len(known),
+                is_declared=name == declared,
+                interval=interval(successes, len(known)) if known else None,
+            )
+        )
+    return tuple(found) if any(meaning.known for meaning in found) else ()
+
+
+def chunk_ledger(rows: Sequence[EpisodeResult]) -> ChunkLedger:
+    """Add up what was planned and what came of it; rows of older runs say nothing of plans."""
+    executed = sum(row.length for row in rows)
+    dropped = sum(row.dropped_actions for row in rows)
+    planned = [row.planned_actions for row in rows]
+    if not rows or any(count is None for count in planned):
+        return ChunkLedger(predicted=None, executed=executed, dropped_at_end=dropped, dropped_by_replanning=None)
+    predicted = sum(count for count in planned if count is not None)
+    # A step that broke had its action, and is not in the length.
+    broken = sum(row.error is not None and row.error.phase == "step" for row in rows)
+    return ChunkLedger(
+        predicted=predicted,
+        executed=executed,
+        dropped_at_end=dropped,
+        dropped_by_replanning=max(0, predicted - executed - broken - dropped),
+    )

@@ -1,0 +1,222 @@
+"""Session: one sitting of a run, from the first missing episode to the summary."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from .episodes import EpisodeResult, plan_episodes
+from .estimating import estimator_of
+from .evaluation import Evaluation, RunInterruptedError, summary_record
+from .gates import Gate, judge
+from .judging import note_results
+from .resuming import Resumption
+from .rollout import Rollout
+from .run_record import RunRecord
+from .stage import Stage, staged
+from .stats import summarise
+from .store import RunStore
+from .tallies import Tally
+from .verifying import Reels, chosen_episodes, verify
+from .watching import Stopper, Watcher
+
+
+class Session:
+    """Plays what a run lacks, writes each row at once, and judges what there is.
+
+    stage: where it is played. record: makes `run.json`. gates: bars to meet. out: folder that holds runs.
+    resumption: which run is gone on with, None for a new one. verified: how many episodes are played again.
+
+    Raises HarnessError where a run cannot be gone on with.
+    """
+
+    def __init__(
+        self,
+        stage: Stage,
+        record: RunRecord,
+        *,
+        gates: tuple[Gate, ...],
+        out: Path,
+        resumption: Resumption | None,
+        verified: int,
+    ) -> None:
+        self._stage, self._record, self._gates, self._out = stage, record, gates, out
+        self._rows: list[EpisodeResult] = []
+        self._opened: RunStore | None = None
+        self._advised = 0
+        if resumption is not None:
+            self._go_on(resumption)
+        done = {row.index for row in self._rows}
+        planned = plan_episodes(stage.route.episode_seeds)
+        self._missing = [episode for episode in planned if episode.index not in done]
+        # Only of episodes that this sitting plays are actions and rewards known.
+        self._verified = chosen_episodes(self._missing, verified)
+        self._reels = Reels(self._verified, stage.contract.action)
+
+    def _go_on(self, resumption: Resumption) -> None:
+        self._record.open()
+        reopened = resumption.reopen(self._record.make("running"))
+        if reopened is not None:
+            self._opened, stored = reopened
+            self._record.earlier = stored.record
+            self._record.stopped_at = stored.record.get("stopped_at")
+            self._rows = list(stored.rows)
+            self._write_record("running")
+
+    def play(self, watcher: Watcher, stopper: Stopper) -> Evaluation:
+        """Play every missing episode; whatever happens, the record does not stay at `running`."""
+        rollout = self._rollout(watcher)
+
+        def stop() -> None:
+            rollout.should_stop = True
+
+        stopper.watch(stop)
+        try:
+            return self._finish(rollout, *self._play_all(rollout, watcher))
+        except BaseException as error:
+            if self._opened is None:
+                raise
+            is_stopped = isinstance(error, KeyboardInterrupt)
+            with contextlib.suppress(OSError):  # of a disk that is full, the first error says more
+                self._write_record("interrupted" if is_stopped else "failed")
+            if is_stopped:
+                raise RunInterruptedError(self._opened.path) from error
+            raise
+        finally:
+            if self._opened is not None:
+                self._opened.close()
+
+    def verify(self, evaluation: Evaluation) -> None:
+        """Play some episodes again on one lane with a fresh policy, and note what came of it."""
+        stage = self._stage
+        reels = Reels(self._verified, stage.contract.action)
+        with staged(
+            msgspec.structs.replace(stage.route, num_envs=1),
+            source=self._record.source,
+            policy=stage.policy,
+            # One lane plays one episode after another; what an instance keeps must not reach the next.
+            sharing="episode" if stage.plan.sharing == "episode" else "auto",
+        ) as lone:
+            again = [row for rows in lone.rollout(self._verified, on_trace=reels.keep).run() for row in rows]
+        evaluation.verification = verify(evaluation.rows, again, self._reels, reels)
+        self._store().write("summary.json", summary_record(evaluation))
+
+    def _rollout(self, watcher: Watcher) -> Rollout:
+        def open_store() -> None:
+            self._store()
+
+        return self._stage.rollout(
+            self._missing,
+            on_answer=open_store,
+            on_trace=self._reels.keep if self._verified else None,
+            on_tick=lambda tally: watcher.tick(tally, len(self._rows)),
+        )
+
+    def _store(self) -> RunStore:
+        """Return the run's folder; the first time it is asked for, it is made.
+
+        Episodes whose reset failed may have come before; they are written then.
+        """
+        if self._opened is None:
+            self._record.open()
+            route, policy = self._stage.route, self._stage.policy
+            self._opened = RunStore(self._out, env=route.env.id, policy=policy.label)
+            self._write_record("running")
+            if self._rows:
+                self._opened.append(*self._rows)
+        return self._opened
+
+    def _write_record(self, status: str) -> None:
+        self._advised = len(self._stage.engine.advisories)
+        self._store().write("run.json", self._record.make(status))
+
+    def _play_all(self, rollout: Rollout, watcher: Watcher) -> tuple[str, float]:
+        """Play what is planned, write each row, close the policy; return the status and the loop's seconds."""
+        status = "finished"
+        watcher.begin(self._stage.route.episodes)
+        began = time.perf_counter()
+        try:
+            with _settled_heap():
+                for results in rollout.run() if self._missing else ():
+                    self._take(results, rollout.tally)
+                    if self._has_too_many_errors():
+                        status = "stopped"
+                        break
+        except KeyboardInterrupt:
+            status = "interrupted"
+        finally:
+            watcher.end()
+        seconds = time.perf_counter() - began
+        # Before the last record is made, so that it can say what `close` of the policy raised.
+        try:
+            self._record.take_down()
+            self._stage.release()
+        except KeyboardInterrupt:  # somebody does not wait for `close` of the policy
+            status = "interrupted"
+        if rollout.should_stop and status == "finished" and len(self._rows) < self._stage.route.episodes:
+            status = "interrupted"
+        return status, seconds
+
+    def _take(self, results: list[EpisodeResult], tally: Tally) -> None:
+        self._rows.extend(results)
+        self._record.played += len(results)
+        if self._opened is not None:
+            began = time.perf_counter()
+            self._opened.append(*results)
+            if len(self._stage.engine.advisories) != self._advised:  # a killed run keeps what was advised
+                self._write_record("running")
+            tally.recording_seconds += time.perf_counter() - began
+
+    def _has_too_many_errors(self) -> bool:
+        most = self._stage.route.max_errors
+        return most is not None and sum(row.is_error for row in self._rows) > most
+
+    def _finish(self, rollout: Rollout, status: str, seconds: float) -> Evaluation:
+        stage, route = self._stage, self._stage.route
+        book = stage.engine.advisories
+        rows = sorted(self._rows, key=lambda row: row.index)
+        summary = summarise(
+            rows,
+            planned=route.episodes,
+            rule=route.success_rule,
+            metrics=stage.metrics,
+            estimator=estimator_of(route),
+        )
+        note_results(book, summary, stage.env, stage.contract, guard=stage.guard, casts=rollout.casts)
+        store = self._store()
+        evaluation = Evaluation(
+            folder=store.path,
+            status=status,
+            rows=rows,
+            summary=summary,
+            verdicts=[judge(gate, summary) for gate in self._gates],
+            advisories=tuple(book),
+            tally=rollout.tally,
+            seconds=seconds,
+            in_flight=rollout.in_flight,
+            lanes=stage.lanes.num_envs,
+            seeded=stage.env.is_seeded,
+            instances=stage.plan.sharing,
+            probe=stage.probe,
+        )
+        self._write_record(status)
+        store.write("summary.json", summary_record(evaluation))
+        return evaluation
+
+
+@contextlib.contextmanager
+def _settled_heap() -> Iterator[None]:
+    """Keep the garbage collector from going through all that was loaded, again and again, while the loop runs."""
+    if gc.get_freeze_count():  # somebody else's
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()

@@ -1,0 +1,138 @@
+"""Stage: what episodes are played on - policy, lanes and a configured engine, ready to begin."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from rlmesh_adapters.advisories import AdvisoryBook
+from rlmesh_adapters.baselines import BASELINES
+from rlmesh_adapters.contract import RouteContract
+from rlmesh_adapters.engine import AdapterEngine
+from rlmesh_envs.make import Lanes, make_lanes
+from rlmesh_envs.request import EnvInfo
+
+from .contracting import contract_of, env_request, guard_of
+from .episodes import Episode
+from .gates import info_metrics, parse_gate
+from .loading import PolicySource, load_policy
+from .outcomes import InfoReader
+from .rollout import Limits, Rollout
+from .schema import Route
+
+_ROUTE = "eval"
+
+
+class Stage:
+    """Plays episodes of one route.
+
+    contract: what the engine is configured with. guard: steps after which we end episodes of an environment that
+    has no limit. probe: what was found before, None if nothing was looked for.
+
+    Raises HarnessError where the engine cannot be configured.
+    """
+
+    def __init__(
+        self,
+        route: Route,
+        policy: PolicySource,
+        lanes: Lanes,
+        env: EnvInfo,
+        engine: AdapterEngine,
+        contract: RouteContract,
+        *,
+        probe: dict[str, Any] | None = None,
+    ) -> None:
+        self.route, self.policy, self.lanes, self.env = route, policy, lanes, env
+        self.engine, self.contract, self.probe = engine, contract, probe
+        self.guard = guard_of(route, env)
+        gates = tuple(parse_gate(text) for text in route.gates)
+        #: Info keys that are kept by episode.
+        self.metrics = tuple(dict.fromkeys(route.metrics + info_metrics(gates)))
+        #: The policy's first instance.
+        self.first: Any = None
+        self.plan = engine.configure(_ROUTE, self._build, contract)
+
+    def _build(self) -> Any:
+        built = self.policy.build(self.contract.action)
+        if self.first is None:
+            self.first = built
+        return built
+
+    def rollout(self, episodes: Sequence[Episode], **watching: Any) -> Rollout:
+        """Return the loop that plays some episodes; `watching` are the callbacks of Rollout."""
+        return Rollout(
+            self.lanes,
+            self.engine,
+            _ROUTE,
+            contract=self.contract,
+            plan=self.plan,
+            episodes=episodes,
+            reader=InfoReader(self.route.success_rule, self.metrics),
+            limits=Limits(steps=self.guard, seconds=self.route.env.max_episode_seconds),
+            clock=time.perf_counter,
+            is_seeded=self.env.is_seeded,
+            **watching,
+        )
+
+    @property
+    def chunk_length(self) -> int | None:
+        """Length of the policy's first chunk, None if there was none."""
+        return self.engine.chunk_length(_ROUTE)
+
+    @property
+    def actuators(self) -> list[Any]:
+        """How far each component of a converted action was driven."""
+        return self.engine.action_uses(_ROUTE)
+
+    def release(self) -> None:
+        """Close the policy; idempotent."""
+        self.engine.release(_ROUTE)
+
+
+@contextlib.contextmanager
+def staged(
+    route: Route,
+    *,
+    source: dict[str, Any],
+    policy: PolicySource | None = None,
+    trusts_entrypoints: bool = False,
+    sharing: str | None = None,
+    is_probed: bool = False,
+    is_forced: bool = False,
+) -> Iterator[Stage]:
+    """Build what a route's episodes are played on, and take it down again.
+
+    policy: one that was loaded already. sharing: how instances are shared, in place of what the route says.
+    is_probed: whether a policy that lanes are to share is tested first; is_forced: and run whatever is found.
+
+    Raises HarnessError where policy, lanes or engine cannot be made.
+    """
+    policy = policy or load_policy(route.policy.source, route.policy.params)
+    lanes, env = make_lanes(env_request(route))
+    with contextlib.ExitStack() as stack:
+        stack.callback(lanes.close)
+        engine = AdapterEngine(clock=time.perf_counter, advisories=AdvisoryBook())
+        stack.callback(engine.close)
+        contract = contract_of(route, lanes, env, policy, source=source, trusts_entrypoints=trusts_entrypoints)
+        if sharing is not None:
+            contract = msgspec.structs.replace(contract, sharing=sharing)
+        decision = None
+        if is_probed and contract.num_lanes > 1 and route.policy.source not in BASELINES:
+            from .deciding import decide  # noqa: PLC0415 - one lane needs no probe
+
+            decision = decide(policy, contract, route, engine.advisories, is_forced=is_forced)
+            contract = msgspec.structs.replace(contract, sharing=decision.sharing, is_cleared=decision.is_cleared)
+        yield Stage(
+            route,
+            policy,
+            lanes,
+            env,
+            engine,
+            contract,
+            probe=None if decision is None else decision.record,
+        )

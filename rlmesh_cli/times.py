@@ -1,0 +1,87 @@
+"""Times: where a sitting's seconds went, and what would help."""
+
+from __future__ import annotations
+
+import msgspec
+
+from .tallies import Tally
+
+# A part that takes more than this share is worth a word.
+_MOST = 0.5
+# Lanes that stand still for more than this share are worth one too.
+_IDLE = 0.2
+# A step that takes longer gains from a process of its own.
+_SLOW_STEP = 1e-4
+_FEW_ROWS = 16
+
+
+class TimeLedger(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds of the loop of one sitting, and what was done in them.
+
+    total: by the wall clock. env_step, env_reset: inside the environments. policy: inside the policy's own code.
+    adapter: conversion, checks and replay around it. recording: writing rows. harness: all else.
+    steps: lane-steps; vector_steps: of all running lanes together; lane_use: share of the lanes that were running
+    at a vector step, None if there was none. calls: of the policy; call_rows: rows it was asked for.
+    advice: what would help, empty where nothing stands out.
+    """
+
+    total: float
+    env_step: float
+    env_reset: float
+    policy: float
+    adapter: float
+    recording: float
+    harness: float
+    steps: int
+    vector_steps: int
+    lanes: int
+    lane_use: float | None
+    calls: int
+    call_rows: int
+    steps_per_second: float | None
+    advice: str
+
+
+def time_ledger(tally: Tally, seconds: float, *, lanes: int) -> TimeLedger:
+    """Return where `seconds` of the loop went; lanes: N."""
+    known = (
+        tally.step_seconds
+        + tally.reset_seconds
+        + tally.policy_seconds
+        + tally.adapter_seconds
+        + tally.recording_seconds
+    )
+    use = tally.steps / (tally.vector_steps * lanes) if tally.vector_steps else None
+    return TimeLedger(
+        total=seconds,
+        env_step=tally.step_seconds,
+        env_reset=tally.reset_seconds,
+        policy=tally.policy_seconds,
+        adapter=tally.adapter_seconds,
+        recording=tally.recording_seconds,
+        harness=max(0.0, seconds - known),
+        steps=tally.steps,
+        vector_steps=tally.vector_steps,
+        lanes=lanes,
+        lane_use=use,
+        calls=tally.calls,
+        call_rows=tally.rows,
+        steps_per_second=tally.steps / seconds if seconds > 0 else None,
+        advice=_advice(tally, seconds, lanes, use),
+    )
+
+
+def _advice(tally: Tally, seconds: float, lanes: int, use: float | None) -> str:
+    """Return the one thing that would help most, or nothing."""
+    if seconds <= 0 or not tally.steps:
+        return ""
+    if use is not None and lanes > 1 and 1 - use > _IDLE:
+        return f"lanes stood still {(1 - use) * 100:.0f} % of the time: use fewer of them, or play more episodes"
+    rows = tally.rows / tally.calls if tally.calls else 0.0
+    if tally.policy_seconds > _MOST * seconds and rows < _FEW_ROWS:
+        return f"the policy takes most of the time and is asked for {rows:.1f} rows a call: raise --num-envs"
+    if tally.step_seconds > _MOST * seconds and tally.step_seconds / tally.steps > _SLOW_STEP:
+        return "the environment takes most of the time: --vectorization async steps it on several cores"
+    if tally.reset_seconds > _MOST * seconds:
+        return "resets take most of the time: the environment builds its starts slowly"
+    return ""
