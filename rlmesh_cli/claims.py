@@ -127,6 +127,8 @@ def _notes_on_pairs(comparison: Comparison) -> list[str]:
         notes.append(f"the seeds overlap in part: {alone} have no partner and do not count")
     if not pairs.is_by_seed:
         notes.append("paired in order, for seeds could not be set: a pair has nothing in common but its place")
+    if pairs.repeats:
+        notes.append(f"{counted(pairs.repeats, 'more pair')} repeat these step by step and do not count")
     for side, other in (("NEW", "BASE"), ("BASE", "NEW")):
         errored = sum(
             (pair.new.is_error, pair.base.is_error) == ((True, False) if side == "NEW" else (False, True))
@@ -171,6 +173,7 @@ def comparison_record(comparison: Comparison) -> dict[str, Any]:
         "pairs": len(pairs.pairs),
         "paired_by_seed": pairs.is_by_seed,
         "identical": comparison.is_identical,
+        "repeats": pairs.repeats,
         "base_only": pairs.base_only,
         "new_only": pairs.new_only,
         "allowed": msgspec.to_builtins(comparison.allowed),
