@@ -14,8 +14,7 @@ from .margins import RETURN, SUCCESS
 from .metric_judging import POWER, MetricComparison
 from .run_lists import policy_name
 from .run_reader import StoredRun
-from .texts import exact
-from .wording import counted, listed, number, signed
+from .wording import counted, exact, listed, number, signed
 
 #: What a verdict means to a script.
 CODES = {"not_worse": Exit.DONE, "worse": Exit.MISSED, "inconclusive": Exit.INCONCLUSIVE}

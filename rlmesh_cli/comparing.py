@@ -17,7 +17,7 @@ from .metric_judging import MetricComparison, Verdict, judge_metric, p_worse_of
 from .pairing import Pair, PairingError, Pairs, info_metrics_of, measure, pair_runs
 from .protocols import Difference, agree
 from .run_reader import StoredRun
-from .texts import exact
+from .wording import exact
 
 
 class MetricError(HarnessError):

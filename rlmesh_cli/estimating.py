@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -48,9 +49,13 @@ DEFAULT_ESTIMATOR = Estimator()
 
 def estimator_of(route: Route) -> Estimator:
     """Return what makes the intervals that a route asks for."""
-    return Estimator(confidence=route.confidence, method=route.interval, wants_iqm=wants_iqm(route.gates))
+    return recorded_estimator({"gates": route.gates, "confidence": route.confidence, "interval": route.interval})
 
 
-def wants_iqm(gates: Sequence[str]) -> bool:
-    """Tell whether one of the gates is on the interquartile mean."""
-    return any(gate.replace(" ", "").startswith("iqm_return") for gate in gates)
+def recorded_estimator(route: Mapping[str, Any]) -> Estimator:
+    """Return what makes the intervals of a run, from its route as `run.json` holds it."""
+    return Estimator(
+        confidence=route.get("confidence", DEFAULT_ESTIMATOR.confidence),
+        method=route.get("interval", DEFAULT_ESTIMATOR.method),
+        wants_iqm=any(gate.replace(" ", "").startswith("iqm_return") for gate in route.get("gates", ())),
+    )

@@ -12,7 +12,7 @@ import msgspec
 from rlmesh_adapters.errors import RouteError
 
 from .stats import Summary
-from .texts import exact
+from .wording import exact
 
 _GATE = re.compile(r"\s*([A-Za-z_][\w./-]*)\s*(>=|<=|==|!=|>|<|=)\s*(\S+)\s*")
 _COMPARE: dict[str, Callable[[float, float], bool]] = {

@@ -10,7 +10,7 @@ import msgspec
 
 from rlmesh_envs.infos import SUCCESS_KEYS, read_flag, read_number
 
-from .texts import exact
+from .wording import exact
 
 #: Reports in a row that "held" means where a route does not say.
 HELD_STEPS = 10

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,15 +11,15 @@ import msgspec
 from rlmesh_adapters.advisories import Advisory
 from rlmesh_adapters.errors import HarnessError
 
-from .estimating import DEFAULT_ESTIMATOR, Estimator, wants_iqm
+from .estimating import Estimator, recorded_estimator
 from .evaluation import Evaluation, summary_record
 from .gates import info_metrics, judge, parse_gate
 from .run_reader import StoredRun
 from .schema import recorded_rule
 from .stats import Summary, summarise
 from .tallies import Tally
-from .texts import exact
 from .verifying import Verification
+from .wording import exact
 
 #: Numbers that rows add up to may differ from the stored ones by this share: sums in another order.
 _ROUNDING = 1e-9
@@ -44,9 +44,9 @@ def evaluation_of(run: StoredRun) -> Evaluation:
     """
     if not run.rows:
         raise NoEpisodeError(run)
-    summary = summary_of(run, _estimator(run))
+    summary = summary_of(run)
     stored = run.summary or {}
-    time = {**stored, **stored.get("time", {})}
+    time = stored.get("time", {})
     policy = run.record.get("policy", {})
     verification = stored.get("verification")
     return Evaluation(
@@ -58,44 +58,46 @@ def evaluation_of(run: StoredRun) -> Evaluation:
         advisories=tuple(
             msgspec.convert({"count": 1, **known}, Advisory) for known in run.record.get("advisories", ())
         ),
-        tally=Tally(
-            steps=time.get("steps", summary.steps),
-            vector_steps=time.get("vector_steps", 0),
-            calls=time.get("calls", 0),
-            rows=time.get("call_rows", 0),
-            step_seconds=time.get("env_step", 0.0),
-            reset_seconds=time.get("env_reset", 0.0),
-            policy_seconds=time.get("policy", 0.0),
-            adapter_seconds=time.get("adapter", 0.0),
-            recording_seconds=time.get("recording", 0.0),
-        ),
+        tally=_tally_of(stored, summary),
         seconds=time.get("total", 0.0),
         in_flight=stored.get("in_flight", 0),
-        seeded=run.is_seeded,
         lanes=run.record.get("env", {}).get("lanes", 1),
         discarded=run.discarded,
+        seeded=run.is_seeded,
         instances=stored.get("instances") or policy.get("instances") or "shared",
         probe=run.record.get("probe"),
         verification=None if verification is None else msgspec.convert(verification, Verification),
     )
 
 
-def summary_of(run: StoredRun, estimator: Estimator) -> Summary:
-    """Return what the rows of a run add up to."""
+def _tally_of(stored: Mapping[str, Any], summary: Summary) -> Tally:
+    """Return what was counted and measured while the run was played; older runs kept counts beside the times."""
+    time = stored.get("time", {})
+    counts = {name: time.get(name, stored.get(name, 0)) for name in ("vector_steps", "calls", "call_rows")}
+    return Tally(
+        steps=time.get("steps", summary.steps),
+        vector_steps=counts["vector_steps"],
+        calls=counts["calls"],
+        rows=counts["call_rows"],
+        step_seconds=time.get("env_step", 0.0),
+        reset_seconds=time.get("env_reset", 0.0),
+        policy_seconds=time.get("policy", 0.0),
+        adapter_seconds=time.get("adapter", 0.0),
+        recording_seconds=time.get("recording", 0.0),
+    )
+
+
+def summary_of(run: StoredRun, estimator: Estimator | None = None) -> Summary:
+    """Return what the rows of a run add up to; estimator: makes the intervals, if not as the run's route says."""
     route = run.record["route"]
     gates = tuple(parse_gate(gate) for gate in route.get("gates", ()))
     metrics = dict.fromkeys((*route.get("metrics", ()), *info_metrics(gates), *run.record.get("metrics", ())))
     return summarise(
-        run.rows, planned=run.planned, rule=recorded_rule(route), metrics=tuple(metrics), estimator=estimator
-    )
-
-
-def _estimator(run: StoredRun) -> Estimator:
-    route = run.record["route"]
-    return Estimator(
-        confidence=route.get("confidence", DEFAULT_ESTIMATOR.confidence),
-        method=route.get("interval", DEFAULT_ESTIMATOR.method),
-        wants_iqm=wants_iqm(route.get("gates", ())),
+        run.rows,
+        planned=run.planned,
+        rule=recorded_rule(route),
+        metrics=tuple(metrics),
+        estimator=estimator or recorded_estimator(route),
     )
 
 
@@ -111,6 +113,7 @@ class Counting(Estimator, frozen=True, kw_only=True):
         """Return nothing."""
 
 
+#: Where rows are only counted.
 COUNTING = Counting()
 
 
@@ -165,8 +168,9 @@ def stored_record(run: StoredRun, evaluation: Evaluation, notes: list[str]) -> d
         **summary_record(evaluation),
         "started_at": run.record["started_at"],
         "is_torn": run.is_torn,
+        "discarded": run.discarded,
         "notes": notes,
     }
-    if run.summary is None:  # nobody measured it
+    if run.summary is None:  # nobody measured them
         record["time"] = None
     return record

@@ -1,4 +1,4 @@
-"""Numbers and quantities in words, for screens."""
+"""Wording: how numbers are written where people read them."""
 
 from __future__ import annotations
 
@@ -23,3 +23,9 @@ def counted(count: int, noun: str) -> str:
 def listed(parts: list[str]) -> str:
     """Return `a`, `a and b`, `a, b and c`."""
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def exact(number: float) -> str:
+    """Return the shortest text that is read as the same number; whole numbers without a point."""
+    is_whole = number.is_integer() and abs(number) < 1e16
+    return str(int(number)) if is_whole else repr(number)

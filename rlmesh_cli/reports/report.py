@@ -17,7 +17,7 @@ from rlmesh_cli.schema import recorded_rule
 from rlmesh_cli.stats import summarise
 from rlmesh_cli.tables import verification_text
 from rlmesh_cli.tallies import Tally
-from rlmesh_cli.texts import exact
+from rlmesh_cli.wording import exact
 
 #: What an exit code means, for readers who do not know it.
 MEANINGS = {
