@@ -14,7 +14,7 @@ from .margins import RETURN, SUCCESS
 from .metric_judging import POWER, MetricComparison
 from .run_lists import policy_name
 from .run_reader import StoredRun
-from .wording import counted, exact, listed, number, signed
+from .wording import counted, exact, level, listed, number, signed
 
 #: What a verdict means to a script.
 CODES = {"not_worse": Exit.DONE, "worse": Exit.MISSED, "inconclusive": Exit.INCONCLUSIVE}
@@ -98,11 +98,6 @@ def interval_text(metric: MetricComparison, interval: Interval) -> str:
     return f"{level(interval)} interval {low} to {high}"
 
 
-def level(interval: Interval) -> str:
-    """Return the confidence of an interval, such as `90 %`."""
-    return f"{round(interval.confidence * 100, 6):g} %"
-
-
 def notes_on_comparison(comparison: Comparison) -> list[str]:
     """Return what puts a comparison in doubt, a sentence each."""
     notes = []
@@ -115,6 +110,8 @@ def notes_on_comparison(comparison: Comparison) -> list[str]:
             notes.append(f"{side} ({run.record['status']}) has {len(run.rows)} of its {run.planned} episodes")
         if run.is_torn:
             notes.append(f"the last line of {side}'s episodes.jsonl is half written and left out")
+    if comparison.is_sequential:
+        notes.append("judged by a rule that may stop early: the interval allows for that, the p-values do not")
     return [*notes, *_notes_on_pairs(comparison), *_notes_on_metrics(comparison)]
 
 

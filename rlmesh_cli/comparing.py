@@ -42,6 +42,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     is_identical: every pair has the same actions, rewards and length. metrics: the judged ones first.
     allowed: differences of the protocol that were let pass.
+    is_sequential: whether interval and verdict come from a rule that may stop at any episode.
     """
 
     base: StoredRun
@@ -52,6 +53,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     metrics: list[MetricComparison]
     allowed: list[Difference]
     verdict: Verdict
+    is_sequential: bool = False
 
     @property
     def judged(self) -> list[MetricComparison]:

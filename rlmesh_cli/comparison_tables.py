@@ -8,14 +8,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .claims import claim, difference_text, level, notes_on_comparison, points_text
+from .claims import claim, difference_text, notes_on_comparison, points_text
 from .comparing import Comparison
 from .margins import SUCCESS
 from .metric_judging import POWER, Flip, MetricComparison
 from .run_lists import policy_name
 from .run_reader import StoredRun
 from .screens import empty_table, make_console, plain_text, print_titled
-from .wording import counted, number
+from .wording import counted, level, number
 
 #: Seeds that are listed of the pairs that flipped.
 _LISTED = 20

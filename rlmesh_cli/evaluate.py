@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .evaluation import Evaluation
-from .gates import parse_gate
+from .gates import check_bounds, parse_gate
 from .provenance import GitState
 from .resuming import Resumption
 from .run_record import RunRecord
@@ -42,6 +42,7 @@ def evaluate(
     and RunInterruptedError where the end was not waited for.
     """
     gates = tuple(parse_gate(text) for text in route.gates)
+    check_bounds(gates, route.gate_on)
     with contextlib.ExitStack() as stack:
         stage = stack.enter_context(
             staged(

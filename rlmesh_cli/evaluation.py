@@ -10,6 +10,7 @@ import msgspec
 
 from rlmesh_adapters.advisories import Advisory
 
+from .control_results import ControlResult
 from .episodes import EpisodeResult
 from .gates import GateVerdict
 from .stats import Summary
@@ -35,6 +36,9 @@ class Evaluation(msgspec.Struct, kw_only=True):
     instances: `shared`, `lane` if each lane had a policy object of its own, `episode` if each episode had.
     verification: of some episodes on one lane, None if none was asked for.
     probe: what was found before the run; None if nothing was looked for.
+    stopped_at: episodes that count, where a stopping rule ended the run; None if all were to be played.
+    baseline: what came of the comparison with it, see claims.comparison_record; None without one.
+    controls: what built-in policies made of the same episodes.
     """
 
     folder: Path
@@ -52,6 +56,9 @@ class Evaluation(msgspec.Struct, kw_only=True):
     instances: str = "shared"
     probe: dict[str, Any] | None = None
     verification: Verification | None = None
+    stopped_at: int | None = None
+    baseline: dict[str, Any] | None = None
+    controls: tuple[ControlResult, ...] = ()
 
     @property
     def cautions(self) -> list[Advisory]:
@@ -65,6 +72,11 @@ class Evaluation(msgspec.Struct, kw_only=True):
             verdict.passed and verdict.metric == "errors" and verdict.op in ("<=", "<", "==")
             for verdict in self.verdicts
         )
+
+    @property
+    def baseline_verdict(self) -> str:
+        """`worse`, `not_worse` or `inconclusive`; a run without a baseline is not worse."""
+        return "not_worse" if self.baseline is None else str(self.baseline["claim"]["verdict"])
 
 
 def summary_record(evaluation: Evaluation) -> dict[str, Any]:
@@ -89,6 +101,9 @@ def summary_record(evaluation: Evaluation) -> dict[str, Any]:
             "discarded": evaluation.discarded + evaluation.in_flight,
         },
         "in_flight": evaluation.in_flight,
+        "stopped_at": evaluation.stopped_at,
+        "baseline": evaluation.baseline,
+        "controls": msgspec.to_builtins(evaluation.controls),
         "gates": msgspec.to_builtins(evaluation.verdicts),
         "advisories": advisory_records(evaluation.advisories),
         "time": msgspec.to_builtins(time_ledger(tally, evaluation.seconds, lanes=evaluation.lanes)),

@@ -154,14 +154,18 @@ def _resumption(request: Request, out: Path) -> Resumption | None:
 def exit_code(evaluation: Evaluation, *, strict: bool) -> Exit:
     """Return what a run means to a script.
 
-    A missed bar comes before errored episodes. Errored episodes that a passed gate on `errors` allows are no
-    reason to fail.
+    A missed bar comes before one that is open, and that before errored episodes. Errored episodes that a passed
+    gate on `errors` allows are no reason to fail.
     """
     if evaluation.status == "interrupted":
         return Exit.INTERRUPTED
     differs = evaluation.verification is not None and evaluation.verification.verdict == "differs"
-    if not all(verdict.passed for verdict in evaluation.verdicts) or differs or (strict and evaluation.cautions):
+    is_missed = any(not verdict.passed and not verdict.is_open for verdict in evaluation.verdicts)
+    against = evaluation.baseline_verdict
+    if is_missed or differs or against == "worse" or (strict and evaluation.cautions):
         return Exit.MISSED
+    if against == "inconclusive" or any(verdict.is_open for verdict in evaluation.verdicts):
+        return Exit.INCONCLUSIVE
     return Exit.ERRORED if evaluation.summary.errors and not evaluation.errors_are_allowed else Exit.DONE
 
 

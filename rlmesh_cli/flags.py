@@ -41,7 +41,13 @@ class RouteRequest(msgspec.Struct, frozen=True, kw_only=True):
     max_errors: int | None = None
     confidence: float | None = None
     gate_on: str | None = None
+    interval: str | None = None
     until: str | None = None
+    baseline: str | None = None
+    margins: tuple[str, ...] = ()
+    alpha: float | None = None
+    allowed: tuple[str, ...] = ()
+    controls: str | None = None
     vectorization: str | None = None
     start_method: str | None = None
     autoreset: str | None = None
@@ -66,7 +72,10 @@ _SIMPLE: dict[str, KeyPath] = {
     "max_errors": ("max_errors",),
     "confidence": ("confidence",),
     "gate_on": ("gate_on",),
+    "interval": ("interval",),
     "until": ("until",),
+    "baseline": ("baseline", "run"),
+    "alpha": ("baseline", "alpha"),
     "vectorization": ("env", "vectorization"),
     "start_method": ("env", "start_method"),
     "autoreset": ("env", "autoreset"),
@@ -102,6 +111,12 @@ def read_flags(typed: RouteRequest) -> Flags:
         put(("seeds",), parse_seeds(typed.seeds), "--seeds")
     if typed.success is not None:
         put(("success",), _success(typed.success), "--success")
+    if typed.margins:
+        put(("baseline", "margin"), list(typed.margins), "--margin")
+    if typed.allowed:
+        put(("baseline", "allow"), list(typed.allowed), "--allow")
+    if typed.controls is not None:
+        put(("controls",), [name.strip() for name in typed.controls.split(",")], "--controls")
     if typed.metrics:
         put(("metrics",), list(typed.metrics), "--metric")
     if typed.gates:

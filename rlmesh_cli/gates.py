@@ -11,6 +11,7 @@ import msgspec
 
 from rlmesh_adapters.errors import RouteError
 
+from .judgement.intervals import Interval
 from .stats import Summary
 from .wording import exact
 
@@ -23,8 +24,11 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
     "<": operator.lt,
 }
+SUCCESS_RATE = "success_rate"
 #: Metrics that every run has; any other name is an info key.
-BUILT_IN = ("success_rate", "mean_return", "errors")
+BUILT_IN = (SUCCESS_RATE, "mean_return", "iqm_return", "errors", "cautions", "distinct_starts")
+#: Comparisons that a larger number helps to meet, and those that a smaller one does.
+_UP, _DOWN = (">=", ">"), ("<=", "<")
 
 
 class Gate(msgspec.Struct, frozen=True):
@@ -37,15 +41,26 @@ class Gate(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         return f"{self.metric} {self.op} {exact(self.bound)}"
 
+    def holds(self, value: float) -> bool:
+        """Tell whether a number meets the bar; what is not finite never does."""
+        return math.isfinite(value) and _COMPARE[self.op](value, self.bound)
+
 
 class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a gate. value is None where the metric was not measured, which is never a pass."""
+    """What came of a gate.
+
+    value: None where the metric was not measured, which is never a pass. held: what was held against the bar, the
+    `value`, or the `lower` or `upper` end of its interval. is_open: whether a run that was to decide it
+    ended without.
+    """
 
     gate: str
     metric: str
     op: str
     value: float | None
     passed: bool
+    held: str = "value"
+    is_open: bool = False
 
 
 def parse_gate(text: str) -> Gate:
@@ -77,19 +92,45 @@ def info_metrics(gates: tuple[Gate, ...]) -> tuple[str, ...]:
     return tuple(gate.metric for gate in gates if gate.metric not in BUILT_IN)
 
 
-def judge(gate: Gate, summary: Summary) -> GateVerdict:
-    """Hold a run's summary against one bar; a metric that was not measured, or is not finite, misses it."""
-    value = _measure(gate.metric, summary)
-    passed = value is not None and math.isfinite(value) and _COMPARE[gate.op](value, gate.bound)
-    return GateVerdict(gate=str(gate), metric=gate.metric, op=gate.op, value=value, passed=passed)
+def judge(gate: Gate, summary: Summary, *, cautions: int = 0, on: str = "value") -> GateVerdict:
+    """Hold a run's summary against one bar; a metric that was not measured, or is not finite, misses it.
+
+    cautions: how many advisories are cautions. on: `value`, or `lower` for the end of the interval that is worse.
+    """
+    value, interval = _measure(gate.metric, summary, cautions)
+    held = "value"
+    if on == "lower" and gate.metric not in _COUNTS and value is not None:
+        held = "lower" if gate.op in _UP else "upper"
+        # One episode has a mean and no interval: then nothing is shown.
+        value = None if interval is None else interval.low if held == "lower" else interval.high
+    passed = value is not None and gate.holds(value)
+    return GateVerdict(gate=str(gate), metric=gate.metric, op=gate.op, value=value, passed=passed, held=held)
 
 
-def _measure(metric: str, summary: Summary) -> float | None:
-    if metric == "success_rate":
-        return summary.success.rate
-    if metric == "mean_return":
-        return summary.returns.mean if summary.returns is not None else None
-    if metric == "errors":
-        return float(summary.errors)
-    found = summary.metrics.get(metric)
-    return found.mean if found is not None else None
+#: Metrics that are counted, and have no interval.
+_COUNTS = ("errors", "cautions", "distinct_starts")
+
+
+def check_bounds(gates: tuple[Gate, ...], on: str) -> None:
+    """Raise RouteError for a gate that cannot be held against an end of an interval."""
+    for gate in gates:
+        if on == "lower" and gate.op not in (*_UP, *_DOWN) and gate.metric not in _COUNTS:
+            raise RouteError(
+                f"`{gate}` asks for one value, and an interval has two ends",
+                where="gate_on: lower",
+                mend="write it with >=, >, <= or <, or drop --gate-on",
+            )
+
+
+def _measure(metric: str, summary: Summary, cautions: int) -> tuple[float | None, Interval | None]:
+    """Return a metric, None if it was not measured, and its interval."""
+    returns = summary.returns
+    if metric == SUCCESS_RATE:
+        return summary.success.rate, summary.success.interval
+    if metric in _COUNTS:
+        counts = {"errors": summary.errors, "cautions": cautions, "distinct_starts": summary.starts.distinct}
+        return float(counts[metric]), None
+    if metric == "iqm_return":
+        return (None, None) if returns is None else (returns.iqm, returns.iqm_interval)
+    found = returns if metric == "mean_return" else summary.metrics.get(metric)
+    return (None, None) if found is None else (found.mean, found.interval)

@@ -135,6 +135,10 @@ def _check(route: Route, merged: Mapping[str, Any], document: Document, flags: F
                 where=_place(path, document, flags),
                 mend="drop it, or give a number",
             )
+    if route.baseline is not None and not route.baseline.run:
+        raise RouteError(
+            "no baseline is named", where=_place(("baseline",), document, flags), mend="add --baseline RUN"
+        )
     _check_seeds(route, document, flags)
     _check_success(route, document, flags)
     _check_combination(route, document, flags)

@@ -6,18 +6,16 @@ import datetime
 import os
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import msgspec
 
-from rlmesh_adapters.advisories import Advisory
 from rlmesh_adapters.errors import HarnessError, nearest
 
 from .episodes import EpisodeResult
 from .row_reader import RESTORE, check_rows, read_lines
-from .schema import Count, SuccessRoute
+from .run_forms import RecordForm, SummaryForm
 from .store import EPISODES, RUN_SCHEMA
-from .verifying import Verification
 
 RECORD, SUMMARY, SUMMARY_SCHEMA = "run.json", "summary.json", "rlmesh.summary.v1"
 LATEST = "latest"
@@ -62,84 +60,6 @@ class StoredRun(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.record.get("seeded", True))
 
 
-class _EnvRoute(msgspec.Struct, frozen=True):
-    id: str
-    kwargs: dict[str, Any] = {}
-    wrappers: list[Any] = []
-
-
-class _PolicyRoute(msgspec.Struct, frozen=True):
-    source: str = ""
-
-
-class _Route(msgspec.Struct, frozen=True):
-    env: _EnvRoute
-    policy: _PolicyRoute = _PolicyRoute()
-    horizon: int = 1
-    ensemble: dict[str, Any] | None = None
-    success: SuccessRoute | None = None
-    metrics: list[str] = []
-    gates: list[str] = []
-    confidence: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.95
-    interval: Literal["exact", "wilson", "blaker"] = "exact"
-
-
-class _PolicyFacts(msgspec.Struct, frozen=True):
-    label: str = ""
-    instances: Literal["shared", "lane", "episode"] = "shared"
-
-
-class _EnvFacts(msgspec.Struct, frozen=True):
-    lanes: Count = 1
-
-
-class _Record(msgspec.Struct, frozen=True):
-    """The fields of `run.json` that readers rely on; what else there is, they pass on."""
-
-    status: str
-    started_at: str
-    route: _Route
-    seeds: list[int]
-    success_rule: str
-    seeded: bool = True
-    stopped_at: int | None = None
-    finished_at: str | None = None
-    env: _EnvFacts = _EnvFacts()
-    policy: _PolicyFacts = _PolicyFacts()
-    metrics: list[str] = []
-    probe: dict[str, Any] | None = None
-    adapter: list[str] | None = None
-    limits: dict[str, float | None] = {}
-    advisories: list[Advisory] = []
-    versions: dict[str, str] = {}
-
-
-class _Time(msgspec.Struct, frozen=True):
-    total: float = 0.0
-    env_step: float = 0.0
-    env_reset: float = 0.0
-    policy: float = 0.0
-    adapter: float = 0.0
-    recording: float = 0.0
-    steps: int = 0
-    vector_steps: int = 0
-    calls: int = 0
-    call_rows: int = 0
-
-
-class _Summary(msgspec.Struct, frozen=True):
-    """The same of `summary.json`; the counts were beside `time` before they were in it."""
-
-    instances: Literal["shared", "lane", "episode"] = "shared"
-    in_flight: int = 0
-    time: _Time = _Time()
-    steps: int = 0
-    vector_steps: int = 0
-    calls: int = 0
-    call_rows: int = 0
-    verification: Verification | None = None
-
-
 def read_run(path: Path) -> StoredRun:
     """Read a run folder.
 
@@ -150,7 +70,7 @@ def read_run(path: Path) -> StoredRun:
         raise StoredRunError(
             f"{path} {what}", where=str(path), mend="name the folder of a run; `rlmesh runs` lists them"
         )
-    record = _read_json(path / RECORD, _Record, RUN_SCHEMA)
+    record = _read_json(path / RECORD, RecordForm, RUN_SCHEMA)
     if record is None:
         raise StoredRunError(
             f"{path} is not a run: it holds no {RECORD}",
@@ -169,7 +89,7 @@ def read_run(path: Path) -> StoredRun:
         folder=path,
         record=record,
         rows=counted,
-        summary=_read_json(path / SUMMARY, _Summary, SUMMARY_SCHEMA),
+        summary=_read_json(path / SUMMARY, SummaryForm, SUMMARY_SCHEMA),
         is_torn=lines.is_torn,
         discarded=len(rows) - len(counted),
     )

@@ -84,8 +84,8 @@ class BaselineRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     run: folder of the run. margin: how much worse is as good, such as 5%. alpha: error rate of the judgement.
     """
 
-    run: str
-    margin: str | float = "5%"
+    run: str = ""
+    margin: str | float | tuple[str, ...] = "5%"
     alpha: Annotated[float, msgspec.Meta(gt=0, lt=0.5)] = 0.05
     metrics: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()

@@ -5,18 +5,21 @@ from __future__ import annotations
 import contextlib
 import gc
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
+from .bars import Bars
+from .control_results import ControlResult
 from .episodes import EpisodeResult, plan_episodes
 from .estimating import estimator_of
 from .evaluation import Evaluation, RunInterruptedError, summary_record
-from .gates import Gate, judge
+from .gates import Gate
 from .judging import note_results
 from .resuming import Resumption
 from .rollout import Rollout
+from .run_reader import StoredRun
 from .run_record import RunRecord
 from .stage import Stage, staged
 from .stats import summarise
@@ -45,15 +48,21 @@ class Session:
         resumption: Resumption | None,
         verified: int,
     ) -> None:
-        self._stage, self._record, self._gates, self._out = stage, record, gates, out
+        self._stage, self._record, self._out = stage, record, out
         self._rows: list[EpisodeResult] = []
         self._opened: RunStore | None = None
         self._advised = 0
+        self._planned = plan_episodes(stage.route.episode_seeds)
+        file = record.source.get("route_file")
+        self._bars = Bars(stage.route, gates, self._planned, (Path(file).parent, out) if file else (out,))
+        if self._bars.baseline is not None:
+            record.open()
+            self._bars.check_protocol(record.make("running"), out)
         if resumption is not None:
             self._go_on(resumption)
         done = {row.index for row in self._rows}
-        planned = plan_episodes(stage.route.episode_seeds)
-        self._missing = [episode for episode in planned if episode.index not in done]
+        is_over = self._record.stopped_at is not None
+        self._missing = [] if is_over else [one for one in self._planned if one.index not in done]
         # Only of episodes that this sitting plays are actions and rewards known.
         self._verified = chosen_episodes(self._missing, verified)
         self._reels = Reels(self._verified, stage.contract.action)
@@ -64,9 +73,14 @@ class Session:
         if reopened is not None:
             self._opened, stored = reopened
             self._record.earlier = stored.record
-            self._record.stopped_at = stored.record.get("stopped_at")
             self._rows = list(stored.rows)
+            self._look_at(self._rows)
+            self._opened.remove("summary.json")  # of a sitting before; what it says is no longer all
             self._write_record("running")
+
+    def _look_at(self, rows: Sequence[EpisodeResult]) -> None:
+        self._bars.look_at(rows)
+        self._record.stopped_at = self._bars.stopped_at
 
     def play(self, watcher: Watcher, stopper: Stopper) -> Evaluation:
         """Play every missing episode; whatever happens, the record does not stay at `running`."""
@@ -77,7 +91,7 @@ class Session:
 
         stopper.watch(stop)
         try:
-            return self._finish(rollout, *self._play_all(rollout, watcher))
+            return self._finish(rollout, *self._play_all(rollout, watcher), watcher)
         except BaseException as error:
             if self._opened is None:
                 raise
@@ -147,6 +161,8 @@ class Session:
                     if self._has_too_many_errors():
                         status = "stopped"
                         break
+                    if self._record.stopped_at is not None:
+                        break
         except KeyboardInterrupt:
             status = "interrupted"
         finally:
@@ -158,13 +174,15 @@ class Session:
             self._stage.release()
         except KeyboardInterrupt:  # somebody does not wait for `close` of the policy
             status = "interrupted"
-        if rollout.should_stop and status == "finished" and len(self._rows) < self._stage.route.episodes:
+        is_short = len(self._rows) < self._stage.route.episodes and self._record.stopped_at is None
+        if rollout.should_stop and status == "finished" and is_short:
             status = "interrupted"
         return status, seconds
 
     def _take(self, results: list[EpisodeResult], tally: Tally) -> None:
         self._rows.extend(results)
         self._record.played += len(results)
+        self._look_at(results)
         if self._opened is not None:
             began = time.perf_counter()
             self._opened.append(*results)
@@ -176,10 +194,37 @@ class Session:
         most = self._stage.route.max_errors
         return most is not None and sum(row.is_error for row in self._rows) > most
 
-    def _finish(self, rollout: Rollout, status: str, seconds: float) -> Evaluation:
+    def _play_controls(self, rows: Sequence[EpisodeResult], watcher: Watcher) -> tuple[ControlResult, ...]:
+        stage, route = self._stage, self._stage.route
+        if not route.controls:
+            return ()
+        from .controls import judge_control, note_control, play_control  # noqa: PLC0415 - most runs have none
+
+        counted = {row.index for row in rows}
+        episodes = [episode for episode in self._planned if episode.index in counted]
+        found = []
+        for name in dict.fromkeys(route.controls):
+            control = play_control(name, route, episodes, source=self._record.source, watcher=watcher)
+            self._store().write_rows(f"control-{name}.jsonl", control)
+            found.append(judge_control(name, rows, control, confidence=route.confidence))
+            note_control(stage.engine.advisories, found[-1])
+        return tuple(found)
+
+    def _compare(self, evaluation: Evaluation) -> None:
+        record = self._record.make(evaluation.status)
+        played = StoredRun(folder=evaluation.folder, record=record, rows=evaluation.rows)
+        comparison = self._bars.compare(played)
+        if comparison is not None:
+            from .claims import comparison_record  # noqa: PLC0415 - most runs are not compared
+
+            evaluation.baseline = comparison_record(comparison)
+
+    def _finish(self, rollout: Rollout, status: str, seconds: float, watcher: Watcher) -> Evaluation:
         stage, route = self._stage, self._stage.route
         book = stage.engine.advisories
-        rows = sorted(self._rows, key=lambda row: row.index)
+        stopped_at = self._record.stopped_at
+        played = sorted(self._rows, key=lambda row: row.index)
+        rows = played if stopped_at is None else [row for row in played if row.index < stopped_at]
         summary = summarise(
             rows,
             planned=route.episodes,
@@ -187,14 +232,16 @@ class Session:
             metrics=stage.metrics,
             estimator=estimator_of(route),
         )
+        summary = self._bars.with_sequence(summary, book)
         note_results(book, summary, stage.env, stage.contract, guard=stage.guard, casts=rollout.casts)
         store = self._store()
+        controls = self._play_controls(rows, watcher) if status == "finished" else ()
         evaluation = Evaluation(
             folder=store.path,
             status=status,
             rows=rows,
             summary=summary,
-            verdicts=[judge(gate, summary) for gate in self._gates],
+            verdicts=self._bars.verdicts(summary, cautions=len(book.cautions)),
             advisories=tuple(book),
             tally=rollout.tally,
             seconds=seconds,
@@ -203,8 +250,13 @@ class Session:
             seeded=stage.env.is_seeded,
             instances=stage.plan.sharing,
             probe=stage.probe,
+            stopped_at=stopped_at,
+            discarded=len(played) - len(rows),
+            controls=controls,
         )
         self._write_record(status)
+        if status == "finished":
+            self._compare(evaluation)
         store.write("summary.json", summary_record(evaluation))
         return evaluation
 

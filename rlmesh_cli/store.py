@@ -10,6 +10,7 @@ import fcntl
 import os
 import re
 import secrets
+from collections.abc import Sequence
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,16 @@ class RunStore:
         partial = self.path / f".{name}.partial"
         partial.write_bytes(text + b"\n")
         os.replace(partial, self.path / name)
+
+    def write_rows(self, name: str, rows: Sequence[EpisodeResult]) -> None:
+        """Write rows of episodes that are not the run's own, such as those of a control."""
+        partial = self.path / f".{name}.partial"
+        partial.write_bytes(b"".join([strict_json(row) + b"\n" for row in rows]))
+        os.replace(partial, self.path / name)
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it is there."""
+        (self.path / name).unlink(missing_ok=True)
 
     def close(self) -> None:
         """Close the open files; idempotent."""

@@ -11,12 +11,14 @@ import msgspec
 from rlmesh_adapters.advisories import Advisory
 from rlmesh_adapters.errors import HarnessError
 
+from .control_results import ControlResult
 from .estimating import Estimator, recorded_estimator
 from .evaluation import Evaluation, summary_record
-from .gates import info_metrics, judge, parse_gate
+from .gates import GateVerdict, info_metrics, judge, parse_gate
 from .run_reader import StoredRun
 from .schema import recorded_rule
 from .stats import Summary, summarise
+from .stopping import sequence_of
 from .tallies import Tally
 from .verifying import Verification
 from .wording import exact
@@ -49,15 +51,16 @@ def evaluation_of(run: StoredRun) -> Evaluation:
     time = stored.get("time", {})
     policy = run.record.get("policy", {})
     verification = stored.get("verification")
+    advisories = tuple(
+        msgspec.convert({"count": 1, **known}, Advisory) for known in run.record.get("advisories", ())
+    )
     return Evaluation(
         folder=run.folder,
         status=run.record["status"],
         rows=run.rows,
         summary=summary,
-        verdicts=[judge(parse_gate(gate), summary) for gate in run.record["route"].get("gates", ())],
-        advisories=tuple(
-            msgspec.convert({"count": 1, **known}, Advisory) for known in run.record.get("advisories", ())
-        ),
+        verdicts=_verdicts_of(run, summary, sum(advisory.severity == "caution" for advisory in advisories)),
+        advisories=advisories,
         tally=_tally_of(stored, summary),
         seconds=time.get("total", 0.0),
         in_flight=stored.get("in_flight", 0),
@@ -66,8 +69,20 @@ def evaluation_of(run: StoredRun) -> Evaluation:
         seeded=run.is_seeded,
         instances=stored.get("instances") or policy.get("instances") or "shared",
         probe=run.record.get("probe"),
+        stopped_at=run.record.get("stopped_at"),
+        baseline=stored.get("baseline"),
+        controls=tuple(msgspec.convert(known, ControlResult) for known in stored.get("controls") or ()),
         verification=None if verification is None else msgspec.convert(verification, Verification),
     )
+
+
+def _verdicts_of(run: StoredRun, summary: Summary, cautions: int) -> list[GateVerdict]:
+    """Return what came of the gates: as it was said, where a rule that may stop early said it."""
+    route = run.record["route"]
+    if route.get("until") == "decided" and run.summary is not None:
+        return msgspec.convert(run.summary.get("gates", []), list[GateVerdict])
+    on = route.get("gate_on", "value")
+    return [judge(parse_gate(gate), summary, cautions=cautions, on=on) for gate in route.get("gates", ())]
 
 
 def _tally_of(stored: Mapping[str, Any], summary: Summary) -> Tally:
@@ -92,13 +107,14 @@ def summary_of(run: StoredRun, estimator: Estimator | None = None) -> Summary:
     route = run.record["route"]
     gates = tuple(parse_gate(gate) for gate in route.get("gates", ()))
     metrics = dict.fromkeys((*route.get("metrics", ()), *info_metrics(gates), *run.record.get("metrics", ())))
-    return summarise(
-        run.rows,
-        planned=run.planned,
-        rule=recorded_rule(route),
-        metrics=tuple(metrics),
-        estimator=estimator or recorded_estimator(route),
+    estimator = estimator or recorded_estimator(route)
+    summary = summarise(
+        run.rows, planned=run.planned, rule=recorded_rule(route), metrics=tuple(metrics), estimator=estimator
     )
+    if route.get("until") is None or summary.success.interval is None:
+        return summary
+    interval = sequence_of(run.rows, estimator.confidence)
+    return msgspec.structs.replace(summary, success=msgspec.structs.replace(summary.success, interval=interval))
 
 
 class Counting(Estimator, frozen=True, kw_only=True):

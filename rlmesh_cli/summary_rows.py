@@ -6,7 +6,7 @@ from .evaluation import Evaluation
 from .judgement.intervals import Interval
 from .ledgers import ChunkLedger, Meaning, StartLedger
 from .stats import Spread, Summary
-from .wording import number
+from .wording import level, number
 
 _AN = {"lane": "a lane", "episode": "an episode"}
 
@@ -90,7 +90,7 @@ def _rate_interval_text(interval: Interval | None) -> str:
     if interval is None:
         return ""
     bounds = f"{interval.low * 100:.1f} to {interval.high * 100:.1f} %"
-    return f", {_level(interval)} interval {bounds} ({interval.method})"
+    return f", {level(interval)} interval {bounds} ({interval.method})"
 
 
 def spread_text(spread: Spread | None, *, measured: int | None = None) -> str:
@@ -101,16 +101,12 @@ def spread_text(spread: Spread | None, *, measured: int | None = None) -> str:
     interval = spread.interval
     bounds = ""
     if interval is not None and interval.low < interval.high:
-        bounds = f" ({_level(interval)} interval {number(interval.low)} to {number(interval.high)})"
+        bounds = f" ({level(interval)} interval {number(interval.low)} to {number(interval.high)})"
     text = f"mean {number(spread.mean)}{bounds}{std}, median {number(spread.median)}, iqm {number(spread.iqm)}"
     text += f", min {number(spread.min)}, max {number(spread.max)}"
     if measured is not None and spread.n < measured:
         text += f" (reported by {spread.n} of {measured})"
     return text
-
-
-def _level(interval: Interval) -> str:
-    return f"{interval.confidence * 100:.10g} %"
 
 
 def starts_text(starts: StartLedger) -> str:

@@ -13,11 +13,12 @@ from rich.text import Text
 
 from .episodes import EpisodeResult
 from .evaluation import Evaluation
+from .gates import GateVerdict
 from .screens import advisory_table, empty_table, make_console, plain_text, print_titled
 from .summary_rows import summary_rows
 from .times import time_ledger
 from .verifying import Verification
-from .wording import number
+from .wording import level, number, signed
 
 _FIRST, _WORST = 8, 4
 # Columns are three blanks apart, and one where there is little room.
@@ -49,6 +50,8 @@ def _show_tables(console: Console, evaluation: Evaluation, *, every: bool) -> No
         print_titled(console, title, table)
     if evaluation.verdicts:
         print_titled(console, "gates", _gate_table(evaluation))
+    if evaluation.controls:
+        print_titled(console, "controls", _control_table(evaluation))
     if evaluation.advisories:
         print_titled(console, "advisories", advisory_table(evaluation.advisories))
     if evaluation.seconds > 0:
@@ -133,8 +136,40 @@ def _error_text(row: EpisodeResult) -> str:
 def _gate_table(evaluation: Evaluation) -> Table:
     table = empty_table([("gate", "text"), ("value", "right"), ("", "left")])
     for verdict in evaluation.verdicts:
-        value = "not measured" if verdict.value is None else number(verdict.value)
-        table.add_row(plain_text(verdict.gate), Text(value), Text("passed" if verdict.passed else "MISSED"))
+        table.add_row(plain_text(verdict.gate), Text(_held_text(verdict)), Text(_outcome(verdict)))
+    return table
+
+
+def _held_text(verdict: GateVerdict) -> str:
+    """Return what a bar was held against, such as `0.82` or `lower end 0.71`."""
+    if verdict.value is None:
+        return "not measured"
+    return number(verdict.value) if verdict.held == "value" else f"{verdict.held} end {number(verdict.value)}"
+
+
+def _outcome(verdict: GateVerdict) -> str:
+    return "passed" if verdict.passed else "OPEN" if verdict.is_open else "MISSED"
+
+
+def _control_table(evaluation: Evaluation) -> Table:
+    columns = [
+        ("policy beside", "text"),
+        ("", "left"),
+        ("pairs", "right"),
+        ("policy", "right"),
+        ("control", "right"),
+    ]
+    table = empty_table([*columns, ("difference", "text")])
+    for control in evaluation.controls:
+        for name, found in (("success", control.success), ("return", control.returns)):
+            if found is None:
+                continue
+            interval = found.interval
+            bounds = ""
+            if interval is not None:
+                bounds = f" ({level(interval)} interval {signed(interval.low)} to {signed(interval.high)})"
+            cells = [str(found.pairs), number(found.policy), number(found.control)]
+            table.add_row(control.name, name, *cells, f"{signed(found.difference)}{bounds}")
     return table
 
 
@@ -165,11 +200,14 @@ def _last_lines(evaluation: Evaluation, *, strict: bool) -> list[str]:
     lines = []
     for verdict in evaluation.verdicts:
         if not verdict.passed:
-            value = "was not measured" if verdict.value is None else f"is {number(verdict.value)}"
-            lines.append(f"missed {verdict.gate}: {verdict.metric} {value}")
+            lines.append(_miss_text(verdict))
     cautions = len(evaluation.cautions)
     if strict and cautions:
         lines.append(f"missed --strict: {cautions} caution{'s' if cautions > 1 else ''}")
+    if evaluation.baseline is not None:
+        claim = evaluation.baseline["claim"]
+        lines.append(f"baseline {evaluation.baseline['base']['run']}: {claim['verdict'].replace('_', ' ')}")
+        lines.append(claim["sentence"])
     if evaluation.verification is not None:
         lines.append(verification_text(evaluation.verification))
     if evaluation.status == "interrupted":
@@ -185,6 +223,15 @@ def _last_lines(evaluation: Evaluation, *, strict: bool) -> list[str]:
         lines.append(f"{evaluation.summary.errors} of {evaluation.summary.episodes} episodes errored")
     lines.append(f"run {_short(evaluation.folder)}")
     return lines
+
+
+def _miss_text(verdict: GateVerdict) -> str:
+    if verdict.value is None:
+        return f"missed {verdict.gate}: {verdict.metric} was not measured"
+    if verdict.is_open:
+        return f"open {verdict.gate}: {verdict.metric} is {number(verdict.value)}, which does not settle it"
+    what = verdict.metric if verdict.held == "value" else f"the {verdict.held} end of {verdict.metric}"
+    return f"missed {verdict.gate}: {what} is {number(verdict.value)}"
 
 
 def verification_text(verification: Verification) -> str:

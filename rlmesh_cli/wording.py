@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .judgement.intervals import Interval
+
 
 def number(value: float) -> str:
     """Return a number for the screen: whole ones whole, others with two decimals or four digits."""
@@ -29,3 +31,8 @@ def exact(number: float) -> str:
     """Return the shortest text that is read as the same number; whole numbers without a point."""
     is_whole = number.is_integer() and abs(number) < 1e16
     return str(int(number)) if is_whole else repr(number)
+
+
+def level(interval: Interval) -> str:
+    """Return the confidence of an interval, such as `90 %`."""
+    return f"{round(interval.confidence * 100, 6):g} %"

@@ -1,4 +1,4 @@
-"""The built-in policies: what doing nothing, and doing anything, scores."""
+"""The built-in policies: what doing nothing, doing anything, and doing one thing all the time scores."""
 
 from __future__ import annotations
 
@@ -39,7 +39,23 @@ class ZeroPolicy:
         return self._zero
 
 
-BASELINES = {"random": RandomPolicy, "zero": ZeroPolicy}
+class HoldPolicy:
+    """Draws one action at an episode's beginning, from its own generator, and holds it to the end.
+
+    action: space to draw from; raises LoadError where it cannot be sampled.
+    """
+
+    def __init__(self, action: SpaceView) -> None:
+        self._action = action
+        _require_arrays(action, "hold")
+
+    def predict(self, obs: Any, context: EpisodeContext, state: Any) -> tuple[Any, Any]:
+        """Return the episode's action, twice: it is what is kept; the observation is not read."""
+        held = sample_value(self._action, context.rng) if state is None else state
+        return held, held
+
+
+BASELINES = {"random": RandomPolicy, "zero": ZeroPolicy, "hold": HoldPolicy}
 
 
 def _require_arrays(view: SpaceView, name: str) -> None:

@@ -18,7 +18,9 @@ _SHOW = "Output"
 def eval_command(
     policy: Annotated[
         str | None,
-        typer.Argument(help="policy.py, policy.py:Name, package.module:Name, random or zero.", show_default=False),
+        typer.Argument(
+            help="policy.py, policy.py:Name, package.module:Name, random, zero or hold.", show_default=False
+        ),
     ] = None,
     route: Annotated[
         Path | None, typer.Option("--route", help="YAML file; flags override it.", rich_help_panel=_ROUTE)
@@ -101,6 +103,62 @@ def eval_command(
     gate: Annotated[
         list[str] | None,
         typer.Option("--gate", help="Bar to meet, such as 'success_rate >= 0.9'; repeat.", rich_help_panel=_JUDGE),
+    ] = None,
+    gate_on: Annotated[
+        str | None,
+        typer.Option(
+            "--gate-on",
+            help="Hold gates against the value, or the worse end of its interval: lower (default value).",
+            rich_help_panel=_JUDGE,
+        ),
+    ] = None,
+    interval: Annotated[
+        str | None,
+        typer.Option(
+            "--interval", help="Of a rate: exact, wilson or blaker (default exact).", rich_help_panel=_JUDGE
+        ),
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            "--until",
+            help="Stop early: 'width<0.1' of the success interval, or decided, when every bar is.",
+            rich_help_panel=_JUDGE,
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option("--baseline", help="Run that this one must not be worse than.", rich_help_panel=_JUDGE),
+    ] = None,
+    margin: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--margin",
+            help="How much worse than the baseline is as good: 5%, return=10 (default 5%); repeat.",
+            rich_help_panel=_JUDGE,
+        ),
+    ] = None,
+    alpha: Annotated[
+        float | None,
+        typer.Option(
+            "--alpha",
+            help="Error rate of the judgement against the baseline (default 0.05).",
+            rich_help_panel=_JUDGE,
+        ),
+    ] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow", help="Field in which baseline and run may differ; repeat.", rich_help_panel=_JUDGE
+        ),
+    ] = None,
+    controls: Annotated[
+        str | None,
+        typer.Option(
+            "--controls",
+            help="Play the same episodes with built-in policies too: random,zero,hold.",
+            rich_help_panel=_JUDGE,
+        ),
     ] = None,
     confidence: Annotated[
         float | None, typer.Option("--confidence", help="Of intervals (default 0.95).", rich_help_panel=_JUDGE)
@@ -227,6 +285,14 @@ def eval_command(
                 show_all=show_all,
                 as_json=as_json,
                 quiet=quiet,
+                gate_on=gate_on,
+                interval=interval,
+                until=until,
+                baseline=baseline,
+                margins=tuple(margin or ()),
+                alpha=alpha,
+                allowed=tuple(allow or ()),
+                controls=controls,
                 confidence=confidence,
                 resume=resume,
                 extend=extend,

@@ -79,6 +79,13 @@ class Bar(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
+_BASELINE_STATES: dict[str, Literal["met", "missed", "undecided"]] = {
+    "not_worse": "met",
+    "worse": "missed",
+    "inconclusive": "undecided",
+}
+
+
 def ending(report: Report) -> str:
     """Return why a run is not whole; empty if it is."""
     if report.cause:
@@ -90,7 +97,7 @@ def ending(report: Report) -> str:
 
 
 def bars(report: Report) -> list[Bar]:
-    """Return the bars of a run: its gates, `--strict` and `--verify-lanes` where they were asked for."""
+    """Return the bars of a run: its gates; `--strict`, `--baseline` and `--verify-lanes` where they were asked for."""
     run = report.evaluation
     if run is None:
         return []
@@ -102,6 +109,14 @@ def bars(report: Report) -> list[Bar]:
         state: Literal["met", "missed", "undecided"] = "undecided" if part else "missed" if cautions else "met"
         counted = "1 caution" if len(cautions) == 1 else f"{len(cautions)} cautions"
         found.append(Bar(name="--strict", state=state, text=f"{counted}, bar 0{part}{text}"))
+    if run.baseline is not None:
+        found.append(
+            Bar(
+                name="--baseline",
+                state=_BASELINE_STATES[run.baseline_verdict],
+                text=run.baseline["claim"]["sentence"],
+            )
+        )
     if run.verification is not None:
         differs = run.verification.verdict == "differs"
         found.append(
@@ -119,7 +134,7 @@ def _gate_bar(verdict: GateVerdict, part: str) -> Bar:
     bar = verdict.gate.removeprefix(verdict.metric).strip()
     return Bar(
         name=f"gate {verdict.gate}",
-        state="undecided" if part else "met" if verdict.passed else "missed",
+        state="undecided" if part or verdict.is_open else "met" if verdict.passed else "missed",
         text=f"{verdict.metric} {value}, bar {bar}{part}",
     )
 

@@ -1,0 +1,89 @@
+"""Baselining: an evaluation that judges itself against an earlier run, as `rlmesh compare` does."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rlmesh_adapters.errors import RouteError
+
+from .comparing import Comparison, Judging, compare
+from .episodes import Episode
+from .margins import SUCCESS, parse_margins
+from .protocols import agree, check_allowed
+from .run_reader import StoredRun, find_run, read_run
+from .schema import BaselineRoute
+from .stopping import PairedBar, StoppingRule
+
+
+class Baseline:
+    """A run that a new one must not be worse than.
+
+    declared: as in the route. folders: where the run is looked for, in order.
+
+    Raises HarnessError for a run that cannot be read, and for margins or fields that cannot be meant.
+    """
+
+    def __init__(self, declared: BaselineRoute, folders: tuple[Path, ...]) -> None:
+        margins = declared.margin
+        self.judging = Judging(
+            margins=parse_margins((str(margins),) if isinstance(margins, (str, float)) else margins),
+            alpha=declared.alpha,
+            metrics=declared.metrics,
+            allowed=declared.allow,
+        )
+        check_allowed(self.judging.allowed)
+        self.run = read_run(_found(declared.run, folders))
+
+    def check(self, record: dict[str, Any], folder: Path) -> None:
+        """Raise HarnessError if a run that begins so could not be held against this one."""
+        agree(self.run, StoredRun(folder=folder, record=record, rows=[]), self.judging.allowed)
+
+    def paired(self, planned: tuple[Episode, ...]) -> PairedBar:
+        """Return what a stopping rule needs of the run.
+
+        Raises RouteError where what is judged has no known bounds.
+        """
+        if any(metric not in (SUCCESS, "success") for metric in self.judging.metrics):
+            raise RouteError(
+                "only the success rate can be decided early: other metrics have no known bounds",
+                where="until: decided",
+                mend="judge success_rate alone, or play all episodes",
+            )
+        waiting: dict[int | None, list[bool | None]] = defaultdict(list)
+        for row in reversed(self.run.rows):
+            waiting[row.seed].append(None if row.is_error else row.success)
+        found = {}
+        for episode in planned:
+            success = waiting[episode.seed].pop() if waiting[episode.seed] else None
+            if success is not None:
+                found[episode.index] = success
+        margin = self.judging.margins.of(SUCCESS, 0.0)
+        return PairedBar(successes=found, margin=margin, alpha=self.judging.alpha)
+
+    def judge(self, new: StoredRun, stopping: StoppingRule | None) -> Comparison:
+        """Return what the new run comes to beside this one.
+
+        stopping: the rule that may have ended it, whose bounds then decide.
+        """
+        found = compare(self.run, new, self.judging)
+        if stopping is None or stopping.difference is None:
+            return found
+        verdict = stopping.paired_verdict
+        metrics = [
+            msgspec.structs.replace(metric, interval=stopping.difference, verdict=verdict)
+            if metric.metric == SUCCESS
+            else metric
+            for metric in found.metrics
+        ]
+        return msgspec.structs.replace(found, verdict=verdict, metrics=metrics, is_sequential=True)
+
+
+def _found(name: str, folders: tuple[Path, ...]) -> Path:
+    for folder in folders:
+        if (folder / name).is_dir():
+            return folder / name
+    return find_run(name, folders[-1])

@@ -1,0 +1,98 @@
+"""Controls: the built-in policies on the same episodes, for a task that doing nothing solves makes scores void."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from rlmesh_adapters.advisories import AdvisoryBook
+
+from .control_results import ControlResult, PairedDifference
+from .episodes import Episode, EpisodeResult
+from .judgement.bootstrap import bca
+from .judgement.intervals import Interval
+from .judgement.paired import rate_difference
+from .margins import RETURN, SUCCESS
+from .pairing import Pair, measure
+from .schema import PolicyRoute, Route
+from .stage import staged
+from .watching import Watcher
+
+
+def play_control(
+    name: str, route: Route, episodes: Sequence[Episode], *, source: dict[str, Any], watcher: Watcher
+) -> list[EpisodeResult]:
+    """Play episodes with a built-in policy, on lanes of their own, and return the rows in index order.
+
+    source: see evaluate. The policy acts in the environment's own spaces, whatever the route converts.
+
+    Raises HarnessError where the environment cannot be built, or has no such policy.
+    """
+    plain = msgspec.structs.replace(
+        route,
+        policy=PolicyRoute(source=name),
+        horizon=1,
+        ensemble=None,
+        batch_rows=None,
+        instances="auto",
+        env_tags=None,
+        model_spec=None,
+    )
+    rows: list[EpisodeResult] = []
+    with staged(plain, source=source) as stage:
+        rollout = stage.rollout(episodes, on_tick=lambda tally: watcher.tick(tally, len(rows)))
+        watcher.begin(len(episodes))
+        try:
+            for results in rollout.run():
+                rows.extend(results)
+        finally:
+            watcher.end()
+    return sorted(rows, key=lambda row: row.index)
+
+
+def judge_control(
+    name: str, rows: Sequence[EpisodeResult], control: Sequence[EpisodeResult], *, confidence: float
+) -> ControlResult:
+    """Hold a policy's rows against those of a control, episode by episode."""
+    known = {row.index: row for row in control}
+    pairs = [Pair(known[row.index], row) for row in rows if row.index in known]
+    return ControlResult(
+        name=name,
+        episodes=len(control),
+        errors=sum(row.is_error for row in control),
+        success=_difference(SUCCESS, pairs, confidence),
+        returns=_difference(RETURN, pairs, confidence),
+    )
+
+
+def _difference(metric: str, pairs: Sequence[Pair], confidence: float) -> PairedDifference | None:
+    measured = measure(metric, pairs)
+    values, differences = measured.values, measured.differences
+    if not values:
+        return None
+    interval: Interval | None
+    if metric == SUCCESS:
+        interval = rate_difference(differences.count(1.0), differences.count(-1.0), len(values), confidence)
+    else:
+        interval = bca(differences, confidence=confidence)
+    return PairedDifference(
+        pairs=len(values),
+        policy=sum(new for _, new in values) / len(values),
+        control=sum(base for base, _ in values) / len(values),
+        difference=sum(differences) / len(values),
+        interval=interval,
+    )
+
+
+def note_control(book: AdvisoryBook, result: ControlResult) -> None:
+    """Note a control that the policy is not told apart from."""
+    judged = result.judged
+    if judged is not None and not judged.is_ahead:
+        book.add(
+            "control-not-beaten",
+            "caution",
+            f"the built-in policy `{result.name}` does as well on the same episodes: the score shows no skill",
+            subject=result.name,
+        )

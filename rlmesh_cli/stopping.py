@@ -1,0 +1,170 @@
+"""Stopping early: a rule that may look after every episode, and still keeps its promise.
+
+Episodes are looked at in the order of the plan, whatever the order in which they end, so that short ones do not
+come first and the number of lanes changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from rlmesh_adapters.errors import RouteError
+
+from .episodes import EpisodeResult
+from .gates import SUCCESS_RATE, Gate
+from .judgement.intervals import Interval
+from .judgement.sequences import BettingSequence
+
+_WIDTH = re.compile(r"width\s*<\s*(\S+)")
+_MEND = "write width<0.1 or decided"
+
+
+class Until(msgspec.Struct, frozen=True):
+    """When a run may stop: its success interval is narrower than `width`; without one, all bars are decided."""
+
+    width: float | None
+
+
+def parse_until(text: str) -> Until:
+    """Read `width<0.1`, `width<10%` or `decided`.
+
+    Raises RouteError for anything else, and for widths outside (0, 1].
+    """
+    if text.strip() == "decided":
+        return Until(None)
+    match = _WIDTH.fullmatch(text.strip())
+    if match is None:
+        raise RouteError(f"`{text}` is no stopping rule", where="until", mend=_MEND)
+    number = match[1]
+    try:
+        width = float(number[:-1]) / 100 if number.endswith("%") else float(number)
+    except ValueError:
+        raise RouteError(f"`{number}` is not a width", where="until", mend=_MEND) from None
+    if not 0 < width <= 1:
+        raise RouteError(f"an interval of a rate cannot be {number} wide", where="until", mend=_MEND)
+    return Until(width)
+
+
+class PairedBar(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that a new one must not be worse than.
+
+    successes: index in the new run -> success of the episode of BASE with its seed, where it reported one.
+    margin: points of success rate. alpha: chance of a false verdict, each way.
+    """
+
+    successes: Mapping[int, bool]
+    margin: float
+    alpha: float
+
+
+class StoppingRule:
+    """Looks at rows as they come, and says after how many episodes of the plan a run may stop.
+
+    until: see Until. gates: bars that `decided` waits for; all on the success rate.
+    confidence: of the sequence of intervals of the success rate. paired: a run to hold it against.
+
+    Raises RouteError where nothing could be decided.
+    """
+
+    def __init__(
+        self, until: Until, gates: Sequence[Gate], *, confidence: float, paired: PairedBar | None = None
+    ) -> None:
+        self._until, self._gates, self._paired = until, gates, paired
+        if until.width is None:
+            _check_decidable(gates, has_baseline=paired is not None)
+        self._rate = BettingSequence(confidence)
+        self._difference = None if paired is None else BettingSequence(1 - 2 * paired.alpha)
+        self._waiting: dict[int, EpisodeResult] = {}
+        self._next = 0
+        #: Episodes of the plan that count, None until the rule says so.
+        self.stop_at: int | None = None
+
+    def take(self, rows: Iterable[EpisodeResult]) -> None:
+        """Look at rows, in any order; nothing is looked at beyond the end."""
+        self._waiting.update((row.index, row) for row in rows)
+        while self.stop_at is None and self._next in self._waiting:
+            self._look(self._waiting.pop(self._next))
+            self._next += 1
+            if self._is_enough():
+                self.stop_at = self._next
+
+    def _look(self, row: EpisodeResult) -> None:
+        if row.is_error:
+            self._rate.add(0.0)
+        elif row.success is not None:
+            self._rate.add(float(row.success))
+        if self._paired is not None and self._difference is not None and not row.is_error:
+            before = self._paired.successes.get(row.index)
+            if before is not None and row.success is not None:
+                # From -1, 0 and 1 to the unit interval.
+                self._difference.add((float(row.success) - float(before) + 1) / 2)
+
+    def _is_enough(self) -> bool:
+        if self._until.width is not None:
+            return self._rate.n > 0 and self._rate.high - self._rate.low < self._until.width
+        if any(self.decision(gate) is None for gate in self._gates):
+            return False
+        return self._paired is None or self.paired_verdict != "inconclusive"
+
+    @property
+    def decides(self) -> bool:
+        """Whether the rule waits for verdicts, which are then its own."""
+        return self._until.width is None
+
+    @property
+    def interval(self) -> Interval | None:
+        """Bounds of the success rate, which hold whenever one looks; None if none was reported."""
+        return self._rate.interval if self._rate.n else None
+
+    def decision(self, gate: Gate) -> bool | None:
+        """Return whether a bar is met by every rate in the bounds, by none (False), or that is open (None)."""
+        if not self._rate.n:
+            return None
+        low, high = gate.holds(self._rate.low), gate.holds(self._rate.high)
+        return low if low == high else None
+
+    @property
+    def difference(self) -> Interval | None:
+        """Bounds of the paired difference of the success rate, NEW - BASE; None without pairs."""
+        if self._difference is None or not self._difference.n:
+            return None
+        found = self._difference.interval
+        return msgspec.structs.replace(found, low=2 * found.low - 1, high=2 * found.high - 1)
+
+    @property
+    def paired_verdict(self) -> Literal["not_worse", "worse", "inconclusive"]:
+        """What the bounds of the paired difference come to."""
+        found = self.difference
+        if found is None or self._paired is None:
+            return "inconclusive"
+        if found.low > -self._paired.margin:
+            return "not_worse"
+        return "worse" if found.high < 0 else "inconclusive"
+
+
+def sequence_of(rows: Sequence[EpisodeResult], confidence: float) -> Interval | None:
+    """Return the bounds of the success rate that a run with a stopping rule has; rows are in index order."""
+    rule = StoppingRule(Until(1.0), (), confidence=confidence)
+    for row in rows:
+        rule._look(row)
+    return rule.interval
+
+
+def _check_decidable(gates: Sequence[Gate], *, has_baseline: bool) -> None:
+    others = [str(gate) for gate in gates if gate.metric != SUCCESS_RATE or gate.op in ("==", "!=")]
+    if others:
+        raise RouteError(
+            f"`{others[0]}` cannot be decided early: only bars of the success rate have known bounds",
+            where="until: decided",
+            mend="use bars such as `success_rate >= 0.9` alone, or play all episodes",
+        )
+    if not gates and not has_baseline:
+        raise RouteError(
+            "there is nothing to decide",
+            where="until: decided",
+            mend="add a --gate on success_rate, or --baseline",
+        )
