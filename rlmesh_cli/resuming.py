@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from rlmesh_adapters.errors import HarnessError, RouteError
 
 from .documents import Document
+from .records import strict_json
 from .run_reader import StoredRun, StoredRunError, find_run, list_runs, read_run
 from .store import RunStore
 
@@ -51,7 +54,8 @@ def differences(stored: Mapping[str, Any], record: Mapping[str, Any]) -> list[st
 
     Seeds that go on where the stored ones end are no difference.
     """
-    before, now = fingerprint(stored), fingerprint(record)
+    # As it is written, so that a tuple is no other thing than a list.
+    before, now = fingerprint(stored), fingerprint(msgspec.json.decode(strict_json(record)))
     lines = []
     for name in before.keys() & now.keys():
         one, other = before[name], now[name]

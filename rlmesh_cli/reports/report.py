@@ -97,7 +97,7 @@ def ending(report: Report) -> str:
 
 
 def bars(report: Report) -> list[Bar]:
-    """Return the bars of a run: its gates; `--strict`, `--baseline` and `--verify-lanes` where they were asked for."""
+    """Return the bars of a run: gates, `--strict`, `--baseline` and `--verify-lanes`, where there are such."""
     run = report.evaluation
     if run is None:
         return []

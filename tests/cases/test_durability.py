@@ -1,0 +1,123 @@
+"""What dies, hangs or stumbles costs its own episode, and a second try where it was the environment's doing."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import play, unarranged
+
+ARRANGEMENTS: list[dict[str, Any]] = [
+    {},
+    {"num_envs": 3},
+    {"num_envs": 3, "vectorization": "async"},
+]
+DRAWS = "durable_toys:Draws"
+
+
+@pytest.mark.parametrize("flags", ARRANGEMENTS)
+@pytest.mark.parametrize("env", ["durable_toys:Stumbles", "durable_toys:Trips"])
+def test_an_episode_whose_environment_fails_once_is_played_again_from_its_seed(
+    tmp_path: Path, env: str, flags: dict[str, Any]
+) -> None:
+    mark = tmp_path / "mark"
+    mark.mkdir()
+    played = play(tmp_path, DRAWS, env, episodes=6, env_args=(f"mark={mark}",), **flags)
+    sound = play(tmp_path, DRAWS, "durable_toys:Diary", episodes=6)
+    assert played.code == 0
+    assert played.column("attempts") == [1, 1, 2, 1, 1, 1]
+    rows, expected = unarranged(played.rows), unarranged(sound.rows)
+    rows[2]["attempts"] = 1
+    assert rows == expected
+    advisory = played.advisory("episodes-retried")
+    assert advisory is not None
+    assert (advisory["count"], advisory["severity"]) == (1, "info")
+    assert played.summary["retried"] == 1
+
+
+def test_a_worker_that_dies_once_loses_nothing(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    mark.mkdir()
+    arguments = (f"mark={mark}", "dies=true")
+    flags = {"episodes": 8, "num_envs": 4, "vectorization": "async", "env_args": arguments}
+    played = play(tmp_path, DRAWS, "durable_toys:Stumbles", **flags)
+    sound = play(tmp_path, DRAWS, "durable_toys:Diary", episodes=8)
+    assert played.code == 0
+    assert played.column("trace_hash") == sound.column("trace_hash")
+    assert played.rows[2]["attempts"] == 2
+
+
+def test_a_worker_that_dies_twice_at_one_seed_costs_that_episode(tmp_path: Path) -> None:
+    flags = {"episodes": 8, "num_envs": 2, "vectorization": "async"}
+    played = play(tmp_path, DRAWS, "durable_toys:Dies", **flags)
+    assert played.code == 4
+    assert [row["index"] for row in played.rows if row["error"]] == [4]
+    assert "worker process died (exit code 9)" in played.rows[4]["error"]["message"]
+    assert played.rows[4]["attempts"] == 2
+
+
+def test_an_environment_that_fails_twice_is_errored_with_bounds(tmp_path: Path, capsys: Any) -> None:
+    """K10, with its bounds: seeds 3 and 5 break for good."""
+    played = play(tmp_path, "idle", "toys:Fragile-v0", episodes=8, num_envs=4, quiet=False)
+    success = played.summary["success"]
+    assert (played.code, success["rate"], success["worst"], success["best"]) == (4, 0.75, 0.75, 1.0)
+    assert [row["index"] for row in played.rows if row["attempts"] == 2] == [3, 5]
+    assert "75.0 to 100.0 %, whatever the 2 that errored" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("flags", ARRANGEMENTS)
+def test_a_step_and_a_reset_that_hang_are_errors_of_their_episodes(tmp_path: Path, flags: dict[str, Any]) -> None:
+    began = time.monotonic()
+    played = play(tmp_path, DRAWS, "durable_toys:Hangs", episodes=5, step_timeout=0.2, **flags)
+    assert time.monotonic() - began < 30
+    assert played.code == 4
+    errors = {row["index"]: row["error"] for row in played.rows if row["error"]}
+    assert {index: error["phase"] for index, error in errors.items()} == {1: "step", 3: "reset"}
+    assert errors[1]["message"] == "TimeoutError: step of the environment took longer than 0.2 s"
+    assert "durable_toys.py" in errors[1]["place"]
+    assert errors[1]["place"].endswith("in wait")
+    assert errors[3]["message"] == "TimeoutError: reset of the environment took longer than 0.2 s"
+    sound = play(tmp_path, DRAWS, "durable_toys:Diary", episodes=5)
+    kept = [index for index in range(5) if index not in errors]
+    assert [played.rows[index]["trace_hash"] for index in kept] == [
+        sound.rows[index]["trace_hash"] for index in kept
+    ]
+
+
+def test_a_worker_that_cannot_be_interrupted_is_killed(tmp_path: Path) -> None:
+    flags = {"episodes": 4, "num_envs": 2, "vectorization": "async", "step_timeout": 0.2}
+    played = play(tmp_path, DRAWS, "durable_toys:Deaf", **flags)
+    assert played.code == 4
+    assert [row["index"] for row in played.rows if row["error"]] == [1]
+    assert "the worker process gave no answer" in played.rows[1]["error"]["message"]
+
+
+@pytest.mark.parametrize("policy", ["SleepsAtSeedTwo", "SleepsInBatches"])
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_a_call_that_hangs_takes_no_neighbour_along(tmp_path: Path, policy: str, lanes: int) -> None:
+    flags = {"episodes": 4, "num_envs": lanes, "call_timeout": 0.2, "is_probed": False}
+    played = play(tmp_path, f"durable_toys:{policy}", "durable_toys:Diary", **flags)
+    assert played.code == 4
+    errors = {row["index"]: row["error"] for row in played.rows if row["error"]}
+    assert list(errors) == [2]
+    assert (errors[2]["phase"], errors[2]["step"]) == ("policy", 3)
+    assert errors[2]["message"].startswith("TimeoutError: the call took longer than 0.2 s")
+
+
+def test_a_run_stops_when_too_many_episodes_have_errored(tmp_path: Path, capsys: Any) -> None:
+    played = play(tmp_path, "idle", "toys:Fragile-v0", episodes=40, seed=3, max_errors=0)
+    assert played.code == 4
+    assert (played.record["status"], played.summary["errors"]) == ("stopped", 1)
+    assert played.summary["episodes"] < 40
+    said = capsys.readouterr().out
+    assert "stopped by --max-errors: 1 of 1 episodes errored" in said
+    assert "--resume" in said
+
+
+@pytest.mark.parametrize("name", ["step_timeout", "call_timeout"])
+def test_a_limit_of_nothing_is_refused(tmp_path: Path, name: str, capsys: Any) -> None:
+    played = play(tmp_path, "zero", "toys:Coins-v0", episodes=1, **{name: 0.0})
+    assert (played.code, played.folder) == (2, None)
+    assert name in capsys.readouterr().err

@@ -1,0 +1,306 @@
+"""Going on with a run: what is on disk counts, what is missing is played, and the sum is that of one sitting."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import Played, finish, play, read_run, start, strict_loads, unarranged
+
+from rlmesh_cli.evaluation_command import Request, run
+from rlmesh_cli.store import RunStore
+
+DRAWS = "durable_toys:Draws"
+DIARY = "durable_toys:Diary"
+
+
+def resume(folder: Path, **flags: Any) -> tuple[int, Played]:
+    """Go on with a run; return the exit code and what is in the folder now."""
+    code = int(run(Request(resume=str(folder), out=folder.parent, quiet=True, **flags)))
+    return code, read_run(folder.parent, code)
+
+
+def told(summary: dict[str, Any]) -> dict[str, Any]:
+    """Return a summary without where, when and on how many lanes it was made."""
+    return {name: value for name, value in summary.items() if name not in ("run", "time", "probe", "instances")}
+
+
+def cut(played: Played, rows: int, torn: bytes = b"") -> Path:
+    """Make a run what it was when only so many rows were written."""
+    folder = played.folder
+    assert folder is not None
+    lines = (folder / "episodes.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "episodes.jsonl").write_bytes(b"".join(lines[:rows]) + torn)
+    (folder / "summary.json").unlink()
+    record = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**record, "status": "running", "finished_at": None}))
+    return folder
+
+
+@pytest.mark.parametrize(("rows", "torn"), [(0, b""), (1, b""), (4, b'{"index":4,"se'), (8, b""), (4, b"\xff")])
+@pytest.mark.parametrize("flags", [{}, {"num_envs": 3}, {"num_envs": 3, "vectorization": "async"}])
+def test_a_run_that_was_cut_off_ends_as_if_it_had_not_been(
+    tmp_path: Path, rows: int, torn: bytes, flags: dict[str, Any]
+) -> None:
+    """Invariant 5, whatever the lanes are the second time."""
+    gates = ("success_rate >= 0.1", "mean_return > 1")
+    whole = play(tmp_path, DRAWS, DIARY, episodes=8, gates=gates)
+    folder = cut(play(tmp_path, DRAWS, DIARY, episodes=8, gates=gates), rows, torn)
+    before = (folder / "episodes.jsonl").read_bytes()[: -len(torn) or None]
+    code, played = resume(folder, **flags)
+    assert code == whole.code == 0
+    assert unarranged(played.rows) == unarranged(whole.rows)
+    assert told(played.summary) == told(whole.summary)
+    assert (folder / "episodes.jsonl").read_bytes().startswith(before)
+    assert [session["played"] for session in played.record["sessions"]] == [8, 8 - rows]
+    assert played.record["status"] == "finished"
+
+
+def test_only_what_is_missing_is_played(tmp_path: Path) -> None:
+    diary = tmp_path / "diary"
+    folder = cut(play(tmp_path, DRAWS, DIARY, episodes=6, env_args=(f"diary={diary}",)), 4)
+    diary.unlink()
+    resume(folder)
+    assert diary.read_text().split() == ["4", "5"]
+    diary.unlink()
+    code, played = resume(folder)
+    assert (code, diary.exists(), len(played.rows)) == (0, False, 6)
+
+
+@pytest.mark.parametrize(
+    ("flags", "field"),
+    [
+        ({"horizon": 2}, "horizon: was 1, is 2"),
+        ({"seed": 7}, "seeds: was [0, 1, 2, 3], is [7, 8, 9, 10]"),
+        ({"env_args": ("length=5",)}, "env.kwargs: was {}, is {'length': 5}"),
+        ({"max_episode_steps": 3}, "limits: was "),
+        ({"success": "won"}, "success rule: was is_success or success, last value, is won, last value"),
+        ({"metrics": ("speed",)}, "metrics: was [], is ['speed']"),
+        ({"policy": "zero"}, "policy: was "),
+        ({"env": "durable_toys:Hangs"}, "env.id: was "),
+    ],
+)
+def test_another_evaluation_is_refused_field_by_field(
+    tmp_path: Path, flags: dict[str, Any], field: str, capsys: Any
+) -> None:
+    folder = cut(play(tmp_path, DRAWS, DIARY, episodes=4), 2)
+    rows = (folder / "episodes.jsonl").read_bytes()
+    given = {"policy": DRAWS, "env": DIARY, "episodes": 4, **flags}
+    assert resume(folder, **given)[0] == 2
+    said = capsys.readouterr().err
+    assert "this is not the evaluation that was begun in" in said
+    assert field in said
+    assert (folder / "episodes.jsonl").read_bytes() == rows
+
+
+def test_a_policy_that_was_edited_is_refused_by_its_bytes(tmp_path: Path, capsys: Any) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("def predict(obs):\n    return 1\n")
+    folder = cut(play(tmp_path, str(file), DIARY, episodes=4), 2)
+    assert resume(folder)[0] == 0
+    folder = cut(read_run(folder.parent, 0), 2)
+    file.write_text("def predict(obs):\n    return 2\n")
+    assert resume(folder)[0] == 2
+    assert "policy: was " in capsys.readouterr().err
+
+
+def test_weights_that_were_replaced_are_refused(tmp_path: Path, capsys: Any) -> None:
+    weights = tmp_path / "weights.bin"
+    weights.write_bytes(b"one")
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "class Policy:\n"
+        "    def __init__(self, weights):\n        self.weights = weights\n"
+        "    def predict(self, obs):\n        return 1\n"
+    )
+    folder = cut(play(tmp_path, str(file), DIARY, episodes=4, policy_args=(f"weights={weights}",)), 2)
+    weights.write_bytes(b"two")
+    assert resume(folder)[0] == 2
+    assert "weights: was [['weights.bin'" in capsys.readouterr().err
+
+
+def test_another_version_of_a_package_is_refused(tmp_path: Path, capsys: Any) -> None:
+    folder = cut(play(tmp_path, DRAWS, DIARY, episodes=4), 2)
+    record = json.loads((folder / "run.json").read_text())
+    record["versions"]["gymnasium"] = "0.0.1"
+    (folder / "run.json").write_text(json.dumps(record))
+    assert resume(folder)[0] == 2
+    assert "version of gymnasium: was 0.0.1, is " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flags", [{"num_envs": 2}, {"gates": ("errors == 0",)}, {"step_timeout": 9.0}])
+def test_arrangement_and_bars_may_be_others(tmp_path: Path, flags: dict[str, Any]) -> None:
+    folder = cut(play(tmp_path, DRAWS, DIARY, episodes=4), 2)
+    assert resume(folder, **flags)[0] == 0
+
+
+def test_a_run_is_extended(tmp_path: Path) -> None:
+    played = play(tmp_path, DRAWS, DIARY, episodes=4)
+    whole = play(tmp_path, DRAWS, DIARY, episodes=7)
+    assert played.folder is not None
+    code, longer = resume(played.folder, extend=3)
+    assert code == 0
+    assert unarranged(longer.rows) == unarranged(whole.rows)
+    assert told(longer.summary) == told(whole.summary)
+    assert longer.record["seeds"] == list(range(7))
+
+
+@pytest.mark.parametrize(
+    ("first", "flags", "words"),
+    [
+        ({}, {"extend": 0}, "0 episodes cannot be added"),
+        ({}, {"extend": 2, "episodes": 6}, "--episodes and --extend contradict one another"),
+        ({"seeds": "3,1,4"}, {"extend": 2}, "the run's seeds were listed one by one"),
+        ({"until": "width<0.9", "episodes": 60}, {"extend": 2}, "the run ended by its stopping rule"),
+    ],
+)
+def test_an_extension_that_cannot_be_meant_is_refused(
+    tmp_path: Path, first: dict[str, Any], flags: dict[str, Any], words: str, capsys: Any
+) -> None:
+    played = play(tmp_path, DRAWS, DIARY, **{"episodes": None if "seeds" in first else 4, **first})
+    assert played.folder is not None
+    assert resume(played.folder, **flags)[0] == 2
+    assert words in capsys.readouterr().err
+
+
+def test_extension_of_no_run_is_refused(tmp_path: Path, capsys: Any) -> None:
+    assert play(tmp_path, DRAWS, DIARY, extend=3).code == 2
+    assert "it is not said which run gets more episodes" in capsys.readouterr().err
+    assert play(tmp_path, DRAWS, DIARY, extend=3, resume="auto").code == 2
+    assert "a finished run has to be named" in capsys.readouterr().err
+
+
+def test_listed_seeds_go_on_where_the_old_ones_end(tmp_path: Path) -> None:
+    played = play(tmp_path, DRAWS, DIARY, seeds="3,1")
+    assert played.folder is not None
+    code, longer = resume(played.folder, policy=DRAWS, env=DIARY, seeds="3,1,4,1")
+    assert (code, longer.column("seed")) == (0, [3, 1, 4, 1])
+
+
+def test_auto_goes_on_with_the_unfinished_run_of_the_same_evaluation(tmp_path: Path) -> None:
+    out = tmp_path / "runs"
+
+    def auto(**flags: Any) -> int:
+        given = {"policy": DRAWS, "env": DIARY, "episodes": 4, "resume": "auto", "quiet": True, "out": out}
+        return int(run(Request(**{**given, **flags})))
+
+    assert auto() == 0
+    folder = cut(read_run(out, 0), 2)
+    (out / "not-a-run").mkdir()
+    (out / "damaged").mkdir()
+    (out / "damaged" / "run.json").write_text("{")
+    assert auto(seed=50) == 0  # another evaluation is another run
+    assert len(list(out.iterdir())) == 4
+    assert auto() == 0
+    assert len(list(out.iterdir())) == 4
+    assert strict_loads((folder / "run.json").read_text())["status"] == "finished"
+    assert auto() == 0  # nothing is unfinished: a new run
+    assert len(list(out.iterdir())) == 5
+
+
+def test_two_processes_on_one_run_are_refused(tmp_path: Path, capsys: Any) -> None:
+    """K52."""
+    folder = cut(play(tmp_path, DRAWS, DIARY, episodes=4), 2)
+    held = RunStore.reopen(folder)
+    try:
+        assert resume(folder)[0] == 2
+        assert f"another process is writing to {folder}" in capsys.readouterr().err
+    finally:
+        held.close()
+    assert resume(folder)[0] == 0
+
+
+def test_runs_without_seeds_of_their_own_are_refused(tmp_path: Path, capsys: Any) -> None:
+    played = play(tmp_path, "zero", "CartPole-v1", episodes=4, num_envs=2, vectorization="native")
+    assert played.folder is not None
+    assert resume(played.folder)[0] == 2
+    assert "have no seeds of their own" in capsys.readouterr().err
+
+
+def test_a_run_that_is_not_there_is_named(tmp_path: Path, capsys: Any) -> None:
+    play(tmp_path, DRAWS, DIARY, episodes=1)
+    assert play(tmp_path, None, resume="nowhere").code == 2
+    assert "there is no run `nowhere`" in capsys.readouterr().err
+
+
+def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path, capsys: Any) -> None:
+    played = play(tmp_path, "idle", "toys:Alarm-v0", episodes=9, env_args=("at=3", "sends=[SIGINT]"))
+    assert played.code == 130
+    assert f"go on with: rlmesh eval --resume {played.folder}" in capsys.readouterr().out
+
+
+def chaos(tmp_path: Path, kills: int, episodes: int) -> None:
+    """Kill a run at random moments, go on each time, and hold the end against an undisturbed run."""
+    chance = random.Random(kills)
+    diary, out = tmp_path / "diary", tmp_path / "runs"
+    command = [
+        *(DRAWS, "--env", DIARY, "--env-arg", f"diary={diary}", "--env-arg", "nap=0.002", "-n", str(episodes)),
+        *("--num-envs", "3", "--success", "is_success", "--resume", "auto", "--out", str(out), "--json"),
+    ]
+    counted: list[bytes] = []
+    killed = 0
+    while killed < kills:
+        process = start(*command, cwd=tmp_path)
+        try:
+            process.wait(timeout=0.3 + chance.random() * 0.5)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            killed += 1
+        process.communicate()
+        folders = sorted(out.iterdir()) if out.exists() else []
+        assert len(folders) <= 1, "a second run was begun"
+        if folders:
+            lines = (folders[0] / "episodes.jsonl").read_bytes().splitlines(keepends=True)
+            whole = [line for line in lines if line.endswith(b"\n")]
+            assert whole[: len(counted)] == counted, "a counted row has changed"
+            counted = whole
+            (tmp_path / f"seen-{killed}").write_text(f"{len(diary.read_text().split())}\n")
+        if process.returncode == 0:
+            break
+    assert killed >= kills // 2, "the run was over too soon to be disturbed"
+    code, _, err = finish(start(*command, cwd=tmp_path))
+    assert code == 0, err
+    final = read_run(out, code)
+    whole_run = play(
+        tmp_path,
+        DRAWS,
+        DIARY,
+        episodes=episodes,
+        success="is_success",
+        num_envs=3,
+        env_args=(f"diary={tmp_path / 'other'}", "nap=0.0"),
+    )
+    assert sorted(final.written) == list(range(episodes))
+    rows = unarranged(final.rows)
+    assert rows == unarranged(whole_run.rows)
+    assert told(final.summary) == told(whole_run.summary)
+    _check_diary(diary, tmp_path, out)
+
+
+def _check_diary(diary: Path, tmp_path: Path, out: Path) -> None:
+    """No seed is reset again once its row has been counted."""
+    resets = [int(seed) for seed in diary.read_text().split()]
+    folder = next(out.iterdir())
+    order = [strict_loads(line)["seed"] for line in (folder / "episodes.jsonl").read_text().splitlines()]
+    last = {seed: max(at for at, other in enumerate(resets) if other == seed) for seed in order}
+    # A row is written after its last reset and before the last reset of any row three lanes or more behind it.
+    for at, seed in enumerate(order[:-6]):
+        assert last[seed] < max(last[other] for other in order[at + 1 :]), seed
+
+
+def test_three_kills_change_nothing(tmp_path: Path) -> None:
+    began = time.monotonic()
+    chaos(tmp_path, 3, 120)
+    assert time.monotonic() - began < 60
+
+
+@pytest.mark.slow
+def test_twenty_kills_change_nothing(tmp_path: Path) -> None:
+    chaos(tmp_path, 20, 700)

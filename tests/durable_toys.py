@@ -1,0 +1,140 @@
+"""Environments and policies that die, hang, stumble once, or keep a diary; named `durable_toys:Name`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+
+class Diary(gym.Env):
+    """Twenty short steps that pay by seed and action; every reset is written down in the file `diary`.
+
+    nap: seconds that a step sleeps.
+    """
+
+    observation_space = spaces.Box(-1e9, 1e9, (2,), np.float64)
+    action_space = spaces.Discrete(8)
+
+    def __init__(self, diary: str = "", nap: float = 0.0, length: int = 20) -> None:
+        self.diary, self.nap, self.length = diary, nap, length
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.seed, self.t = seed, 0
+        if self.diary:
+            with Path(self.diary).open("a", encoding="utf-8") as file:
+                file.write(f"{seed}\n")
+        return np.array([0.0, seed]), {}
+
+    def step(self, action) -> tuple[Any, ...]:
+        time.sleep(self.nap)
+        self.t += 1
+        reward = float((self.seed * 7 + int(action)) % 5) + 0.1
+        is_over = self.t == self.length
+        info = {"is_success": (self.seed + int(action)) % 3 > 0} if is_over else {}
+        return np.array([float(self.t), self.seed]), reward, is_over, False, info
+
+
+class Stumbles(Diary):
+    """Raises in its third step, the first time that a seed of `seeds` is played; `mark` is a folder of marks."""
+
+    def __init__(self, mark: str, seeds: tuple[int, ...] = (2,), dies: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.mark, self.seeds, self.dies = Path(mark), tuple(seeds), dies
+
+    def step(self, action):
+        if self.t == 2 and self.seed in self.seeds and not (self.mark / str(self.seed)).exists():
+            (self.mark / str(self.seed)).touch()
+            if self.dies:
+                os._exit(7)
+            raise RuntimeError(f"seed {self.seed} stumbled")
+        return super().step(action)
+
+
+class Trips(Stumbles):
+    """The same in a reset."""
+
+    def reset(self, *, seed=None, options=None):
+        if seed in self.seeds and not (self.mark / str(seed)).exists():
+            (self.mark / str(seed)).touch()
+            raise RuntimeError(f"no start for seed {seed}")
+        return super().reset(seed=seed)
+
+    def step(self, action):
+        return Diary.step(self, action)
+
+
+class Hangs(Diary):
+    """Does not return from its second step for seed 1, nor from its reset for seed 3."""
+
+    def reset(self, *, seed=None, options=None):
+        if seed == 3:
+            time.sleep(60)
+        return super().reset(seed=seed)
+
+    def step(self, action):
+        if self.t == 1 and self.seed == 1:
+            self.wait()
+        return super().step(action)
+
+    def wait(self) -> None:
+        time.sleep(60)
+
+
+class Deaf(Hangs):
+    """Cannot be interrupted: signals are held back while it sleeps."""
+
+    def reset(self, *, seed=None, options=None):
+        return Diary.reset(self, seed=seed)
+
+    def wait(self) -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+        time.sleep(60)
+
+
+class Dies(Diary):
+    """Ends its process in the second step of seed 4, whenever it is played."""
+
+    def step(self, action):
+        if self.t == 1 and self.seed == 4:
+            os._exit(9)
+        return super().step(action)
+
+
+class Draws:
+    """Acts by the episode's own generator."""
+
+    def predict(self, obs, context):
+        return int(context.rng.integers(8))
+
+
+class DrawsInBatches:
+    """The same for whole batches."""
+
+    def predict_batch(self, obs, context):
+        return np.array([int(one.rng.integers(8)) for one in context])
+
+
+class SleepsAtSeedTwo:
+    """Does not answer for seed 2 from its fourth step on."""
+
+    def predict(self, obs):
+        if obs[1] == 2 and obs[0] >= 3:
+            time.sleep(60)
+        return 1
+
+
+class SleepsInBatches:
+    """Does not answer a batch in which seed 2 is at its fourth step or later."""
+
+    def predict_batch(self, obs):
+        if ((obs[:, 1] == 2) & (obs[:, 0] >= 3)).any():
+            time.sleep(60)
+        return np.ones(len(obs), np.int64)
