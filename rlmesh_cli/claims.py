@@ -102,7 +102,11 @@ def notes_on_comparison(comparison: Comparison) -> list[str]:
     """Return what puts a comparison in doubt, a sentence each."""
     notes = []
     for side, run in (("BASE", comparison.base), ("NEW", comparison.new)):
-        if len(run.rows) < run.planned and run.record.get("stopped_at") is None:
+        if run.record.get("stopped_at") is not None:
+            rule = run.record.get("stopping_rule")
+            by = f" by `{rule}`" if rule else ""
+            notes.append(f"{side} stopped{by} after {len(run.rows)} episodes: the level holds for a fixed number")
+        elif len(run.rows) < run.planned:
             notes.append(f"{side} ({run.record['status']}) has {len(run.rows)} of its {run.planned} episodes")
         if run.is_torn:
             notes.append(f"the last line of {side}'s episodes.jsonl is half written and left out")
@@ -119,6 +123,8 @@ def _notes_on_pairs(comparison: Comparison) -> list[str]:
         notes.append(f"the seeds overlap in part: {alone} have no partner and do not count")
     if not pairs.is_by_seed:
         notes.append("paired in order, for seeds could not be set: a pair has nothing in common but its place")
+    if pairs.repeats:
+        notes.append(f"{counted(pairs.repeats, 'more pair')} repeat these step by step and do not count")
     for side, other in (("NEW", "BASE"), ("BASE", "NEW")):
         errored = sum(
             (pair.new.is_error, pair.base.is_error) == ((True, False) if side == "NEW" else (False, True))
@@ -163,6 +169,7 @@ def comparison_record(comparison: Comparison) -> dict[str, Any]:
         "pairs": len(pairs.pairs),
         "paired_by_seed": pairs.is_by_seed,
         "identical": comparison.is_identical,
+        "repeats": pairs.repeats,
         "base_only": pairs.base_only,
         "new_only": pairs.new_only,
         "allowed": msgspec.to_builtins(comparison.allowed),

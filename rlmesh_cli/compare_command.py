@@ -14,7 +14,7 @@ from .protocols import check_allowed
 from .reading_command import run_reading, write_json, write_out
 from .row_reader import RESTORE
 from .run_reader import StoredRun, StoredRunError, find_run, read_run
-from .stored_evaluation import contradiction_of, summary_of
+from .stored_evaluation import COUNTING, contradiction_of, summary_of
 
 
 class CompareRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +60,7 @@ def _read(name: str, parent: Path) -> StoredRun:
     Raises HarnessError if they do not: what was edited proves nothing.
     """
     run = read_run(find_run(name, parent))
-    contradiction = contradiction_of(run, summary_of(run))
+    contradiction = contradiction_of(run, summary_of(run, COUNTING))
     if contradiction is not None:
         raise StoredRunError(contradiction, where=str(run.folder), mend=RESTORE)
     return run

@@ -34,17 +34,21 @@ class Pair(msgspec.Struct, frozen=True):
     @property
     def is_identical(self) -> bool:
         """Whether the same actions were executed and the same rewards paid, to the end."""
-        base, new = self.base, self.new
-        return (base.trace_hash, base.length, base.end) == (new.trace_hash, new.length, new.end)
+        return _did_the_same(self.base, self.new)
 
 
 class Pairs(msgspec.Struct, frozen=True, kw_only=True):
-    """The pairs of two runs, in the order of BASE; base_only, new_only: seeds that only one of them played."""
+    """The pairs of two runs, in the order of BASE.
+
+    base_only, new_only: seeds that only one of them played. repeats: pairs that are left out, for they repeat
+    another one step by step in both runs.
+    """
 
     pairs: list[Pair]
     base_only: list[int | None]
     new_only: list[int | None]
     is_by_seed: bool
+    repeats: int = 0
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +99,29 @@ def pair_runs(base: StoredRun, new: StoredRun) -> Pairs:
             mend="run NEW with the seeds of BASE: --seed and --episodes, or --seeds",
         )
     new_only = sorted((row for rows in waiting.values() for row in rows), key=lambda row: row.index)
-    return Pairs(pairs=pairs, base_only=base_only, new_only=[row.seed for row in new_only], is_by_seed=is_by_seed)
+    counted = _without_repeats(pairs) if is_by_seed else pairs
+    return Pairs(
+        pairs=counted,
+        base_only=base_only,
+        new_only=[row.seed for row in new_only],
+        is_by_seed=is_by_seed,
+        repeats=len(pairs) - len(counted),
+    )
+
+
+def _without_repeats(pairs: list[Pair]) -> list[Pair]:
+    """Return one pair a start where all others of that start are the same; else all, as chance comes after it."""
+    first: dict[tuple[str | None, str | None], Pair] = {}
+    for pair in pairs:
+        known = first.setdefault((pair.base.start_hash, pair.new.start_hash), pair)
+        has_starts = pair.base.start_hash is not None and pair.new.start_hash is not None
+        if not (has_starts and _did_the_same(known.base, pair.base) and _did_the_same(known.new, pair.new)):
+            return pairs
+    return list(first.values())
+
+
+def _did_the_same(one: EpisodeResult, other: EpisodeResult) -> bool:
+    return (one.trace_hash, one.length, one.end) == (other.trace_hash, other.length, other.end)
 
 
 def _span(run: StoredRun) -> str:

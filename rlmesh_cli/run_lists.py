@@ -10,7 +10,7 @@ import msgspec
 from rlmesh_adapters.errors import HarnessError
 
 from .run_reader import StoredRun, list_runs, read_run
-from .stored_evaluation import summary_of
+from .stored_evaluation import COUNTING, summary_of
 
 
 class ListedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +47,7 @@ def _listed(path: Path) -> ListedRun:
 
 
 def _in_words(run: StoredRun) -> ListedRun:
-    summary = summary_of(run)
+    summary = summary_of(run, COUNTING)
     return ListedRun(
         name=run.name,
         folder=str(run.folder),

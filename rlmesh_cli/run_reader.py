@@ -6,17 +6,16 @@ import datetime
 import os
 import re
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
-from rlmesh_adapters.advisories import Advisory
 from rlmesh_adapters.errors import HarnessError, nearest
 
 from .episodes import EpisodeResult
 from .row_reader import RESTORE, check_rows, read_lines
+from .run_forms import RecordForm, SummaryForm
 from .store import EPISODES, RUN_SCHEMA
-from .verifying import Verification
 
 RECORD, SUMMARY, SUMMARY_SCHEMA = "run.json", "summary.json", "rlmesh.summary.v1"
 LATEST = "latest"
@@ -61,63 +60,6 @@ class StoredRun(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.record.get("seeded", True))
 
 
-class _EnvRoute(msgspec.Struct, frozen=True):
-    id: str
-    kwargs: dict[str, Any] = {}
-    wrappers: list[Any] = []
-
-
-class _PolicyRoute(msgspec.Struct, frozen=True):
-    source: str = ""
-
-
-class _Route(msgspec.Struct, frozen=True):
-    env: _EnvRoute
-    policy: _PolicyRoute = _PolicyRoute()
-    horizon: int = 1
-    ensemble: dict[str, Any] | None = None
-    metrics: list[str] = []
-    gates: list[str] = []
-
-
-class _PolicyFacts(msgspec.Struct, frozen=True):
-    label: str = ""
-    instances: Literal["shared", "lane", "episode"] = "shared"
-
-
-class _Record(msgspec.Struct, frozen=True):
-    """The fields of `run.json` that readers rely on; what else there is, they pass on."""
-
-    status: str
-    started_at: str
-    route: _Route
-    seeds: list[int]
-    success_rule: str
-    seeded: bool = True
-    stopped_at: int | None = None
-    finished_at: str | None = None
-    policy: _PolicyFacts = _PolicyFacts()
-    probe: dict[str, Any] | None = None
-    adapter: list[str] | None = None
-    limits: dict[str, float | None] = {}
-    advisories: list[Advisory] = []
-    versions: dict[str, str] = {}
-
-
-class _Summary(msgspec.Struct, frozen=True):
-    """The same of `summary.json`."""
-
-    seeded: bool = True
-    instances: Literal["shared", "lane", "episode"] = "shared"
-    in_flight: int = 0
-    time: dict[str, Any] = {}
-    steps: int = 0
-    vector_steps: int = 0
-    calls: int = 0
-    call_rows: int = 0
-    verification: Verification | None = None
-
-
 def read_run(path: Path) -> StoredRun:
     """Read a run folder.
 
@@ -128,7 +70,7 @@ def read_run(path: Path) -> StoredRun:
         raise StoredRunError(
             f"{path} {what}", where=str(path), mend="name the folder of a run; `rlmesh runs` lists them"
         )
-    record = _read_json(path / RECORD, _Record, RUN_SCHEMA)
+    record = _read_json(path / RECORD, RecordForm, RUN_SCHEMA)
     if record is None:
         raise StoredRunError(
             f"{path} is not a run: it holds no {RECORD}",
@@ -147,7 +89,7 @@ def read_run(path: Path) -> StoredRun:
         folder=path,
         record=record,
         rows=counted,
-        summary=_read_json(path / SUMMARY, _Summary, SUMMARY_SCHEMA),
+        summary=_read_json(path / SUMMARY, SummaryForm, SUMMARY_SCHEMA),
         is_torn=lines.is_torn,
         discarded=len(rows) - len(counted),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,7 +12,7 @@ from rlmesh_adapters.advisories import Advisory
 from rlmesh_adapters.errors import HarnessError
 
 from .control_results import ControlResult
-from .estimating import recorded_estimator
+from .estimating import Estimator, recorded_estimator
 from .evaluation import Evaluation, summary_record
 from .gates import GateVerdict, info_metrics, judge, parse_gate
 from .run_reader import StoredRun
@@ -102,12 +102,12 @@ def _tally_of(stored: Mapping[str, Any], summary: Summary) -> Tally:
     )
 
 
-def summary_of(run: StoredRun) -> Summary:
-    """Return what the rows of a run add up to."""
+def summary_of(run: StoredRun, estimator: Estimator | None = None) -> Summary:
+    """Return what the rows of a run add up to; estimator: makes the intervals, if not as the run's route says."""
     route = run.record["route"]
     gates = tuple(parse_gate(gate) for gate in route.get("gates", ()))
-    metrics = dict.fromkeys((*route.get("metrics", ()), *info_metrics(gates)))
-    estimator = recorded_estimator(route)
+    metrics = dict.fromkeys((*route.get("metrics", ()), *info_metrics(gates), *run.record.get("metrics", ())))
+    estimator = estimator or recorded_estimator(route)
     summary = summarise(
         run.rows, planned=run.planned, rule=recorded_rule(route), metrics=tuple(metrics), estimator=estimator
     )
@@ -115,6 +115,22 @@ def summary_of(run: StoredRun) -> Summary:
         return summary
     interval = sequence_of(run.rows, estimator.confidence)
     return msgspec.structs.replace(summary, success=msgspec.structs.replace(summary.success, interval=interval))
+
+
+class Counting(Estimator, frozen=True, kw_only=True):
+    """Leaves out the intervals that take time."""
+
+    method: str = "wilson"
+
+    def mean(self, values: Sequence[float]) -> None:
+        """Return nothing."""
+
+    def iqm(self, values: Sequence[float]) -> None:
+        """Return nothing."""
+
+
+#: Where rows are only counted.
+COUNTING = Counting()
 
 
 def notes_on(run: StoredRun, summary: Summary) -> list[str]:

@@ -237,6 +237,14 @@ def test_run_that_is_not_over_is_said(bench):
     ]
 
 
+def test_run_that_stopped_early_is_said(bench):
+    put_again(bench, "new", rows(NEW), stopped_at=40, stopping_rule="decided")
+    assert notes(bench) == [
+        "NEW stopped by `decided` after 40 episodes: the level holds for a fixed number",
+        "the seeds overlap in part: 10 of BASE and 0 of NEW have no partner and do not count",
+    ]
+
+
 def test_errors_of_one_side_are_said_and_bounded(bench):
     made = [errored(at, seed=at, start_hash=f"{at:016x}") if at < 5 else one for at, one in enumerate(rows(NEW))]
     put_again(bench, "new", made)
@@ -256,9 +264,22 @@ def test_starts_that_are_not_those_of_base_are_said(bench):
 
 def test_ten_starts_counted_as_fifty_are_said(bench):
     for name, won in (("base", BASE), ("new", NEW)):
-        made = [row(at, seed=at, success=one, start_hash=f"{at % 10}", return_=1.0) for at, one in enumerate(won)]
+        made = [
+            row(at, seed=at, success=one, start_hash=f"{at % 10}", trace_hash=f"{at}")
+            for at, one in enumerate(won)
+        ]
         put_again(bench, name, made)
     assert notes(bench) == ["50 pairs have only 10 different starts: they say less than 50"]
+
+
+def test_pairs_that_only_repeat_others_are_said(bench):
+    for name, won in (("base", True), ("new", False)):
+        made = [row(at, seed=at, success=won, start_hash=str(at % 10), trace_hash=name) for at in range(50)]
+        put_again(bench, name, made)
+    result = bench.invoke("--json")
+    found = json.loads(result.stdout)
+    assert found["notes"] == ["40 more pairs repeat these step by step and do not count"]
+    assert (found["pairs"], found["repeats"]) == (10, 40)
 
 
 def test_few_pairs_and_info_metrics_are_said(bench):

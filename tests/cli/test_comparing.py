@@ -36,7 +36,10 @@ def refusal(base, new, **judging) -> str:
 
 
 def with_returns(values, **changes):
-    return [row(at, seed=at, return_=value, trace_hash=f"{value}", **changes) for at, value in enumerate(values)]
+    return [
+        row(at, seed=at, start_hash=str(at), return_=value, trace_hash=f"{value}", **changes)
+        for at, value in enumerate(values)
+    ]
 
 
 def test_counts_are_those_counted_by_hand():
@@ -145,6 +148,23 @@ def test_seed_that_comes_twice_is_paired_by_occurrence():
     pairs = pair_runs(stored(base), stored(new))
     assert [(pair.base.return_, pair.new.return_) for pair in pairs.pairs] == [(1.0, 10.0), (3.0, 30.0)]
     assert (pairs.base_only, pairs.new_only) == ([6], [7])
+
+
+def test_pairs_that_repeat_one_another_step_by_step_count_once():
+    def of(wins):
+        return [
+            row(at, seed=at, start_hash=str(at % 3), trace_hash=f"{at % 3}{wins[at % 3]}", success=wins[at % 3])
+            for at in range(9)
+        ]
+
+    base, new = of([True, True, False]), of([True, False, False])
+    comparison = judged(base, new)
+    assert [pair.base.seed for pair in comparison.pairs.pairs] == [0, 1, 2]
+    assert comparison.pairs.repeats == 6
+    assert [flip.seed for flip in metric(comparison, "success_rate").lost or ()] == [1]
+    # One of nine goes on otherwise from the same start: chance comes after it, and all nine count.
+    chance = [*new[:8], row(8, seed=8, start_hash="2", trace_hash="else", success=True)]
+    assert judged(base, chance).pairs.repeats == 0
 
 
 def test_order_of_the_seeds_changes_nothing():

@@ -202,12 +202,24 @@ def test_field_of_the_record_with_another_type_is_named(change, words, tmp_path)
     assert words in said
 
 
-def test_field_of_the_summary_with_another_type_is_named(tmp_path):
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"instances": "many"}, "Invalid enum value 'many' - at `$.instances`"),
+        ({"time": {"total": "long"}}, "at `$.time.total`"),
+        ({"gates": [{"gate": "errors == 0"}]}, "at `$.gates[0]`"),
+        ({"baseline": {"claim": {}}}, "at `$.baseline.claim`"),
+        ({"controls": [1]}, "at `$.controls[0]`"),
+        ({"verification": {"verdict": 1}}, "at `$.verification.verdict`"),
+        ({"verification": {"verdict": "differs", "episodes": 3, "first": {}}}, "at `$.verification.first`"),
+    ],
+)
+def test_field_of_the_summary_with_another_type_is_named(change, words, tmp_path):
     folder = golden_copy(tmp_path)
-    change_json(folder, "summary.json", lambda summary: summary.update(instances="many"))
-    assert "summary.json is not as a run writes it: Invalid enum value 'many' - at `$.instances`" in refusal(
-        read_run, folder
-    )
+    change_json(folder, "summary.json", lambda summary: summary.update(change))
+    said = refusal(read_run, folder)
+    assert "summary.json is not as a run writes it: " in said
+    assert words in said
 
 
 def test_missing_rows_are_named(tmp_path):

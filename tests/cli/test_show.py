@@ -79,7 +79,17 @@ def test_killed_run_as_json_has_the_sums_and_no_times(tmp_path):
     assert len(record["notes"]) == 1
 
 
-def test_json_of_a_finished_run_says_what_its_summary_says():
+def test_json_of_a_finished_run_says_what_its_summary_says(tmp_path):
+    policy = policy_file(tmp_path, ZERO)
+    _, folder = play(tmp_path, policy, episodes=20, num_envs=3, gates=("iqm_return > 1", "speed > 1"), quiet=True)
+    assert folder is not None
+    summary = json.loads((folder / "summary.json").read_text())
+    record = json.loads(show(folder, "--json"))
+    assert {name: record[name] for name in summary} == summary
+    assert {name for name in record if name not in summary} == {"started_at", "is_torn", "discarded", "notes"}
+
+
+def test_json_of_a_run_of_the_first_release_says_what_its_summary_says():
     record = json.loads(show(GOLDEN, "--json"))
     stored_summary = json.loads((GOLDEN / "summary.json").read_text())
     for name, value in _leaves(stored_summary):
