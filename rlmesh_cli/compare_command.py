@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from .claims import CODES, comparison_record
-from .comparing import Judging, compare
+from .comparing import Comparison, Judging, compare
+from .documents import printable
 from .exits import Exit
 from .margins import parse_margins
 from .protocols import check_allowed
@@ -15,10 +18,14 @@ from .reading_command import run_reading, write_json, write_out
 from .row_reader import RESTORE
 from .run_reader import StoredRun, StoredRunError, find_run, read_run
 from .stored_evaluation import COUNTING, contradiction_of, summary_of
+from .streams import user_output_to_stderr
 
 
 class CompareRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The flags of `rlmesh compare`, as typed. base, new: as `show` takes a run."""
+    """The flags of `rlmesh compare`, as typed.
+
+    base, new: as `show` takes a run. wants_divergence: whether an episode of both is played again.
+    """
 
     base: str
     new: str
@@ -28,6 +35,8 @@ class CompareRequest(msgspec.Struct, frozen=True, kw_only=True):
     allowed: tuple[str, ...] = ()
     out: Path = Path("runs")
     as_json: bool = False
+    wants_divergence: bool = False
+    trusts_entrypoints: bool = False
 
 
 def run(request: CompareRequest) -> Exit:
@@ -45,13 +54,50 @@ def _answer(request: CompareRequest) -> Exit:
     check_allowed(judging.allowed)
     base, new = (_read(name, request.out) for name in (request.base, request.new))
     comparison = compare(base, new, judging)
+    found = _divergence(comparison, request) if request.wants_divergence else None
     if request.as_json:
-        write_json(comparison_record(comparison))
+        record = comparison_record(comparison)
+        if request.wants_divergence:
+            record["first_divergence"] = found
+        write_json(record)
         return CODES[comparison.verdict]
     from .comparison_tables import show_comparison  # noqa: PLC0415 - rich is not needed for --json
 
     write_out(lambda: show_comparison(comparison))
+    if request.wants_divergence:
+        write_out(lambda: sys.stdout.write(printable(_divergence_text(found)) + "\n"))
     return CODES[comparison.verdict]
+
+
+def _divergence(comparison: Comparison, request: CompareRequest) -> dict[str, Any] | None:
+    """Play an episode that flipped, or else one that went another way, and return where both runs part."""
+    indices = _parted(comparison)
+    if indices is None:
+        return None
+    from .divergence import divergence_record, first_divergence  # noqa: PLC0415 - gymnasium starts with it
+
+    with user_output_to_stderr():
+        return divergence_record(
+            first_divergence(
+                comparison.base, comparison.new, indices, trusts_entrypoints=request.trusts_entrypoints
+            )
+        )
+
+
+def _parted(comparison: Comparison) -> tuple[int, int] | None:
+    """Return the indices of a pair that was lost, or was gained, or went another way; None if all are alike."""
+    for flips in (flips for metric in comparison.metrics for flips in (metric.lost, metric.gained)):
+        if flips:
+            return flips[0].base_index, flips[0].new_index
+    others = (pair for pair in comparison.pairs.pairs if not pair.is_identical)
+    pair = next(others, None)
+    return None if pair is None else (pair.base.index, pair.new.index)
+
+
+def _divergence_text(found: dict[str, Any] | None) -> str:
+    if found is None:
+        return "first divergence: none; every pair took the same actions and was paid the same rewards"
+    return "\n".join([f"first divergence: {found['sentence']}", *found["notes"]])
 
 
 def _read(name: str, parent: Path) -> StoredRun:

@@ -56,6 +56,8 @@ def _one_of(choices: list[str]) -> str:
 
 def _choices(path: KeyPath) -> list[str]:
     """Return the values that may stand at a path, empty where it is not a choice of a few."""
+    while path and isinstance(path[-1], int):  # what may stand in a list stands in the list's own type
+        path = path[:-1]
     struct: Any = Route if len(path) == 1 else SECTIONS.get(path[:-1])
     if struct is None:
         return []

@@ -52,7 +52,8 @@ class MetricComparison(msgspec.Struct, frozen=True, kw_only=True):
     interval: of the difference, at 1 - 2 alpha, so that its lower end is what the margin is held against.
     margin: None where it is a share of nothing. p: two-sided (McNemar's exact test; sign flips for means).
     p_worse: one-sided; p_worse_adjusted: for the number of judged metrics (Holm), None if only shown.
-    p_not_worse: None for means, where the interval decides.
+    p_not_worse: with the pairs that NEW alone did not finish as lost; None for means, where the interval decides,
+    and none is shown to be as good while there are such pairs.
     gained, lost: success in NEW alone, in BASE alone; None for means.
     bounds: the difference over all pairs, if what is left out were all lost, and all gained; None for means.
     detectable: smallest true drop that so many pairs find with a power of 80 %. pairs_needed: to show with that
@@ -145,7 +146,9 @@ def _of_rates(measured: Measured, alpha: float, margin: float | None) -> _Number
     lists = _flips(measured)
     gained, lost = map(len, lists)
     n = len(measured.values)
-    p_not_worse = p_not_worse_rate(gained, lost, n, margin) if margin is not None else None
+    # As if NEW had lost what it alone did not finish.
+    broken = measured.broken
+    p_not_worse = p_not_worse_rate(gained, lost + broken, n + broken, margin) if margin is not None else None
     differing = (gained + lost) / n
     return _Numbers(
         interval=rate_difference(gained, lost, n, 1 - 2 * alpha),
@@ -166,10 +169,10 @@ def _of_means(measured: Measured, alpha: float, margin: float | None) -> _Number
     found = spread(differences)
     std = found.std if found is not None and found.std and math.isfinite(found.std) else None
     # Fewer pairs say nothing even if all of them agree, which leaves an interval without width.
-    is_enough = 0.5**n <= alpha
+    is_shown = 0.5**n <= alpha and not measured.broken
     return _Numbers(
         interval=interval,
-        is_not_worse=is_enough and interval is not None and margin is not None and interval.low > -margin,
+        is_not_worse=is_shown and interval is not None and margin is not None and interval.low > -margin,
         p=permutation(differences),
         detectable=None if std is None else detectable_mean_difference(std, n, alpha=alpha, power=POWER),
         pairs_needed=None if std is None or margin is None else _pairs_needed(std, margin, alpha),

@@ -57,6 +57,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     values: (BASE, NEW) of each of `pairs`. errored: pairs left out because an episode could not be finished.
     unreported: pairs left out because one side has no finite value.
     half: (BASE, NEW) of the pairs that were left out, None where there is no value.
+    broken: pairs left out because NEW alone could not be finished: nothing is shown to be as good as that.
     """
 
     metric: str
@@ -65,6 +66,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     errored: int
     unreported: int
     half: list[tuple[float | None, float | None]]
+    broken: int = 0
 
     @property
     def differences(self) -> list[float]:
@@ -132,18 +134,25 @@ def _span(run: StoredRun) -> str:
 def measure(metric: str, pairs: Sequence[Pair]) -> Measured:
     """Return a metric in all pairs that have it on both sides."""
     value_of = _reader(metric)
-    kept, values, half, errored = [], [], [], 0
+    kept, values, half, errored, broken = [], [], [], 0, 0
     for pair in pairs:
         base, new = value_of(pair.base), value_of(pair.new)
         # The difference of two numbers may have no float.
         if pair.is_error or base is None or new is None or not math.isfinite(new - base):
             errored += pair.is_error
+            broken += pair.new.is_error and not pair.base.is_error
             half.append((base, new))
         else:
             kept.append(pair)
             values.append((base, new))
     return Measured(
-        metric=metric, pairs=kept, values=values, errored=errored, unreported=len(half) - errored, half=half
+        metric=metric,
+        pairs=kept,
+        values=values,
+        errored=errored,
+        unreported=len(half) - errored,
+        half=half,
+        broken=broken,
     )
 
 

@@ -108,6 +108,17 @@ class Dies(Diary):
         return super().step(action)
 
 
+class TenStarts(Diary):
+    """Begins in one of `starts` states, which the seed chooses and alone decides the course."""
+
+    def __init__(self, starts: int = 10, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.starts = starts
+
+    def reset(self, *, seed=None, options=None):
+        return super().reset(seed=seed % self.starts)
+
+
 class Draws:
     """Acts by the episode's own generator."""
 

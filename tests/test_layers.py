@@ -60,6 +60,7 @@ OPENING = ("open", "__import__", "exec", "eval", "input")
 #: Imports inside functions: (module, what is imported). Each is there for the time that a start takes.
 LATE = {
     ("rlmesh_cli.commands.compare", "rlmesh_cli.compare_command"),
+    ("rlmesh_cli.compare_command", "rlmesh_cli.divergence"),
     ("rlmesh_cli.compare_command", "rlmesh_cli.comparison_tables"),
     ("rlmesh_cli.commands.eval", "rlmesh_cli.evaluation_command"),
     ("rlmesh_cli.commands.explain", "rlmesh_cli.explanation_command"),

@@ -41,6 +41,13 @@ def compare_command(
         list[str] | None,
         typer.Option("--allow", help="Field of the protocol that may differ, such as horizon; repeat."),
     ] = None,
+    first_divergence: Annotated[
+        bool,
+        typer.Option("--first-divergence", help="Play a flipped episode of both again, and name where they part."),
+    ] = False,
+    trust_entrypoints: Annotated[
+        bool, typer.Option("--trust-entrypoints", help="Import functions that a model spec names.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
     out: Annotated[Path, typer.Option("--out", help="Folder that runs were put into.")] = Path("runs"),
 ) -> None:
@@ -60,6 +67,8 @@ def compare_command(
                 metrics=tuple(metric or ()),
                 allowed=tuple(allow or ()),
                 out=out,
+                wants_divergence=first_divergence,
+                trusts_entrypoints=trust_entrypoints,
                 as_json=as_json,
             )
         )

@@ -8,9 +8,11 @@ import pytest
 from cli_toys import errored, mended, row
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binomtest
 
 from rlmesh_adapters.errors import RouteError
-from rlmesh_cli.gates import info_metrics, judge, parse_gate
+from rlmesh_cli.estimating import Estimator
+from rlmesh_cli.gates import check_bounds, info_metrics, judge, parse_gate
 from rlmesh_cli.outcomes import SuccessRule
 from rlmesh_cli.stats import summarise
 
@@ -125,3 +127,67 @@ def test_a_mean_that_is_not_finite_passes_no_bar(gate):
     rows = [row(0, return_=math.inf), row(1, return_=1.0)]
     verdict = judge(parse_gate(gate), summarise(rows, planned=2, rule=SuccessRule(), metrics=()))
     assert (verdict.value, verdict.passed) == (math.inf, False)
+
+
+def held(text: str, rows, *, cautions: int = 0, on: str = "lower", estimator=None):
+    summary = summarise(
+        rows,
+        planned=len(rows),
+        rule=SuccessRule(),
+        metrics=("speed",),
+        estimator=estimator or Estimator(wants_iqm=True),
+    )
+    return judge(parse_gate(text), summary, cautions=cautions, on=on)
+
+
+FORTY_OF_FIFTY = [row(index, success=index < 40, return_=float(index)) for index in range(50)]
+
+
+@pytest.mark.parametrize(
+    ("text", "held_end", "passed"),
+    [
+        # SciPy's exact 95 % interval of 40 of 50 is 0.6628 to 0.8997.
+        ("success_rate >= 0.66", "lower", True),
+        ("success_rate >= 0.67", "lower", False),
+        ("success_rate <= 0.89", "upper", False),
+        ("success_rate < 0.91", "upper", True),
+        ("mean_return > 0", "lower", True),
+        ("mean_return >= 24.5", "lower", False),
+        ("iqm_return <= 24.5", "upper", False),
+        ("errors <= 0", "value", True),
+        ("distinct_starts >= 50", "value", True),
+    ],
+)
+def test_the_worse_end_of_the_interval_is_held_against_a_bar(text, held_end, passed):
+    verdict = held(text, FORTY_OF_FIFTY)
+    assert (verdict.held, verdict.passed) == (held_end, passed)
+
+
+def test_ends_are_those_of_scipy():
+    expected = binomtest(40, 50).proportion_ci(method="exact")
+    assert held("success_rate >= 0.5", FORTY_OF_FIFTY).value == pytest.approx(expected.low, abs=1e-9)
+    wilson = held("success_rate >= 0.5", FORTY_OF_FIFTY, estimator=Estimator(method="wilson", confidence=0.9))
+    expected = binomtest(40, 50).proportion_ci(confidence_level=0.9, method="wilson")
+    assert wilson.value == pytest.approx(expected.low, abs=1e-9)
+
+
+def test_one_episode_has_no_interval_of_its_mean():
+    verdict = held("mean_return >= 0", [row(0)])
+    assert (verdict.value, verdict.passed) == (None, False)
+
+
+def test_counts_of_a_run_are_metrics():
+    rows = [row(index, start_hash=f"{index % 3:016x}", trace_hash=f"{index:016x}") for index in range(9)]
+    assert held("distinct_starts == 3", rows, on="value").passed
+    assert held("cautions < 2", rows, cautions=1, on="value").passed
+    assert not held("cautions == 0", rows, cautions=1, on="value").passed
+    assert held("iqm_return == 4.5", rows, on="value").passed  # of 0.5 to 8.5 the middle five
+
+
+@pytest.mark.parametrize("text", ["success_rate == 1", "mean_return != 3"])
+def test_a_bar_of_one_value_has_no_worse_end(text):
+    with pytest.raises(RouteError, match="asks for one value") as caught:
+        check_bounds((parse_gate(text),), "lower")
+    mended(caught.value)
+    check_bounds((parse_gate(text), parse_gate("errors == 0")), "value")
+    check_bounds((parse_gate("errors == 0"),), "lower")
