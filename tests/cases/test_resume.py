@@ -101,7 +101,7 @@ def test_another_evaluation_is_refused_field_by_field(
 
 
 def test_a_policy_that_was_edited_is_refused_by_its_bytes(tmp_path: Path, capsys: Any) -> None:
-    file = tmp_path / "mine.py"
+    file = tmp_path / "edited_policy.py"
     file.write_text("def predict(obs):\n    return 1\n")
     folder = cut(play(tmp_path, str(file), DIARY, episodes=4), 2)
     assert resume(folder)[0] == 0
@@ -114,7 +114,7 @@ def test_a_policy_that_was_edited_is_refused_by_its_bytes(tmp_path: Path, capsys
 def test_weights_that_were_replaced_are_refused(tmp_path: Path, capsys: Any) -> None:
     weights = tmp_path / "weights.bin"
     weights.write_bytes(b"one")
-    file = tmp_path / "mine.py"
+    file = tmp_path / "edited_policy.py"
     file.write_text(
         "class Policy:\n"
         "    def __init__(self, weights):\n        self.weights = weights\n"
