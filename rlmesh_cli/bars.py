@@ -12,13 +12,13 @@ from rlmesh_adapters.advisories import AdvisoryBook
 
 from .episodes import Episode, EpisodeResult
 from .gates import Gate, GateVerdict, judge
-from .run_reader import StoredRun
 from .schema import Route
 from .stats import Summary
 
 if TYPE_CHECKING:  # most runs have neither
     from .baselining import Baseline
     from .comparing import Comparison
+    from .run_reader import StoredRun
     from .stopping import StoppingRule
 
 

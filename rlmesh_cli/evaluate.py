@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .evaluation import Evaluation
 from .gates import check_bounds, parse_gate
 from .provenance import GitState
-from .resuming import Resumption
 from .run_record import RunRecord
 from .schema import Route
 from .session import Session
 from .stage import staged
 from .watching import Stopper, Watcher
+
+if TYPE_CHECKING:
+    from .resuming import Resumption
 
 
 def evaluate(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,7 +16,9 @@ from .gates import GateVerdict
 from .stats import Summary
 from .tallies import Tally
 from .times import time_ledger
-from .verifying import Verification
+
+if TYPE_CHECKING:
+    from .verifying import Verification
 
 
 class RunInterruptedError(Exception):

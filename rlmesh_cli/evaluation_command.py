@@ -6,7 +6,7 @@ import gc
 import shlex
 import sys
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rlmesh_adapters.errors import HarnessError, RouteError
 
@@ -16,11 +16,15 @@ from .exits import Exit
 from .flags import RouteRequest, read_flags
 from .progress import make_watcher
 from .records import strict_json
-from .resuming import AUTO, Resumption, extended, recorded_route
 from .route import read_route
 from .signals import StopOnSignal
 from .streams import drop_output, user_output_to_stderr
 from .telling import say, say_bug, say_mistake
+
+if TYPE_CHECKING:
+    from .documents import Document
+    from .resuming import Resumption
+    from .schema import Flags
 
 
 class Request(RouteRequest, frozen=True, kw_only=True):
@@ -72,14 +76,7 @@ def run(request: Request) -> Exit:
         out = request.out.absolute()
         with user_output_to_stderr(), StopOnSignal() as stopper:
             flags = read_flags(request)
-            resumption = _resumption(request, out)
-            stored = resumption.stored if resumption is not None else None
-            if stored is not None and request.extend is not None:
-                episodes = extended(stored, request.extend, is_counted=request.episodes is not None)
-                flags.values[("episodes",)] = episodes
-                flags.names[("episodes",)] = "--extend"
-            is_bare = request.policy is None and request.env is None
-            base = recorded_route(stored) if stored is not None and is_bare else None
+            resumption, base = _resumption(request, out, flags)
             route, digest = read_route(request.route, flags, base)
             source = source_record(request.route, digest)
             watcher = make_watcher(is_silent=request.as_json or request.quiet)
@@ -141,14 +138,25 @@ def _without_result(reports: Reports | None, code: Exit, cause: str, folder: Pat
     return code
 
 
-def _resumption(request: Request, out: Path) -> Resumption | None:
+def _resumption(request: Request, out: Path, flags: Flags) -> tuple[Resumption | None, Document | None]:
+    """Return which run is gone on with, and its route where none was typed; put the longer plan into the flags."""
     if request.extend is not None and request.resume is None:
         raise RouteError("it is not said which run gets more episodes", where="--extend", mend="add --resume RUN")
     if request.resume is None:
-        return None
+        return None, None
+    from .resuming import AUTO, Resumption, extended, recorded_route  # noqa: PLC0415 - most runs are new
+
     if request.resume == AUTO and request.extend is not None:
         raise RouteError("a finished run has to be named", where="--extend", mend="give --resume RUN, not auto")
-    return Resumption(request.resume, out)
+    resumption = Resumption(request.resume, out)
+    stored = resumption.stored
+    if stored is None:
+        return resumption, None
+    if request.extend is not None:
+        flags.values[("episodes",)] = extended(stored, request.extend, is_counted=request.episodes is not None)
+        flags.names[("episodes",)] = "--extend"
+    is_bare = request.policy is None and request.env is None
+    return resumption, recorded_route(stored) if is_bare else None
 
 
 def exit_code(evaluation: Evaluation, *, strict: bool) -> Exit:

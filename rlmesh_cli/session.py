@@ -7,26 +7,28 @@ import gc
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from .bars import Bars
 from .control_results import ControlResult
-from .episodes import EpisodeResult, plan_episodes
+from .episodes import Episode, EpisodeResult, plan_episodes
 from .estimating import estimator_of
 from .evaluation import Evaluation, RunInterruptedError, summary_record
 from .gates import Gate
 from .judging import note_results
-from .resuming import Resumption
 from .rollout import Rollout
-from .run_reader import StoredRun
 from .run_record import RunRecord
 from .stage import Stage, staged
 from .stats import summarise
 from .store import RunStore
 from .tallies import Tally
-from .verifying import Reels, chosen_episodes, verify
 from .watching import Stopper, Watcher
+
+if TYPE_CHECKING:
+    from .resuming import Resumption
+    from .verifying import Reels
 
 
 class Session:
@@ -64,8 +66,13 @@ class Session:
         is_over = self._record.stopped_at is not None
         self._missing = [] if is_over else [one for one in self._planned if one.index not in done]
         # Only of episodes that this sitting plays are actions and rewards known.
-        self._verified = chosen_episodes(self._missing, verified)
-        self._reels = Reels(self._verified, stage.contract.action)
+        self._verified: list[Episode] = []
+        self._reels: Reels | None = None
+        if verified:
+            from .verifying import Reels, chosen_episodes  # noqa: PLC0415 - few runs are verified
+
+            self._verified = chosen_episodes(self._missing, verified)
+            self._reels = Reels(self._verified, stage.contract.action)
 
     def _go_on(self, resumption: Resumption) -> None:
         self._record.open()
@@ -107,6 +114,10 @@ class Session:
 
     def verify(self, evaluation: Evaluation) -> None:
         """Play some episodes again on one lane with a fresh policy, and note what came of it."""
+        if self._reels is None:
+            return
+        from .verifying import Reels, verify  # noqa: PLC0415 - few runs are verified
+
         stage = self._stage
         reels = Reels(self._verified, stage.contract.action)
         with staged(
@@ -127,7 +138,7 @@ class Session:
         return self._stage.rollout(
             self._missing,
             on_answer=open_store,
-            on_trace=self._reels.keep if self._verified else None,
+            on_trace=None if self._reels is None else self._reels.keep,
             on_tick=lambda tally: watcher.tick(tally, len(self._rows)),
         )
 
@@ -211,12 +222,15 @@ class Session:
         return tuple(found)
 
     def _compare(self, evaluation: Evaluation) -> None:
+        if self._bars.baseline is None:
+            return
+        from .claims import comparison_record  # noqa: PLC0415 - most runs are not compared
+        from .run_reader import StoredRun  # noqa: PLC0415
+
         record = self._record.make(evaluation.status)
         played = StoredRun(folder=evaluation.folder, record=record, rows=evaluation.rows)
         comparison = self._bars.compare(played)
         if comparison is not None:
-            from .claims import comparison_record  # noqa: PLC0415 - most runs are not compared
-
             evaluation.baseline = comparison_record(comparison)
 
     def _finish(self, rollout: Rollout, status: str, seconds: float, watcher: Watcher) -> Evaluation:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -17,8 +17,10 @@ from .gates import GateVerdict
 from .screens import advisory_table, empty_table, make_console, plain_text, print_titled
 from .summary_rows import summary_rows
 from .times import time_ledger
-from .verifying import Verification
 from .wording import level, number, signed
+
+if TYPE_CHECKING:
+    from .verifying import Verification
 
 _FIRST, _WORST = 8, 4
 # Columns are three blanks apart, and one where there is little room.
