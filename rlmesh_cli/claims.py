@@ -131,7 +131,8 @@ def _notes_on_pairs(comparison: Comparison) -> list[str]:
             for pair in pairs.pairs
         )
         if errored:
-            notes.append(f"{side} errored in {counted(errored, 'pair')} that {other} finished; they do not count")
+            effect = "nothing shows it to be as good there" if side == "NEW" else "they do not count"
+            notes.append(f"{side} errored in {counted(errored, 'pair')} that {other} finished; {effect}")
     moved = sum(pair.base.start_hash != pair.new.start_hash for pair in pairs.pairs)
     if pairs.is_by_seed and moved:
         notes.append(f"{moved} of {count} pairs start differently in BASE and NEW, though their seed is the same")

@@ -59,6 +59,12 @@ class Boxed(Steps):
     action_space = spaces.Box(-1, 1, (2,), np.float32)
 
 
+class Quads(Steps):
+    """The same with actions of four floats."""
+
+    action_space = spaces.Box(-1, 1, (4,), np.float32)
+
+
 class Broken(Steps):
     """Every step raises; the text looks like markup."""
 

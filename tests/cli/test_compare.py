@@ -248,7 +248,7 @@ def test_run_that_stopped_early_is_said(bench):
 def test_errors_of_one_side_are_said_and_bounded(bench):
     made = [errored(at, seed=at, start_hash=f"{at:016x}") if at < 5 else one for at, one in enumerate(rows(NEW))]
     put_again(bench, "new", made)
-    assert notes(bench) == ["NEW errored in 5 pairs that BASE finished; they do not count"]
+    assert notes(bench) == ["NEW errored in 5 pairs that BASE finished; nothing shows it to be as good there"]
     shown = bench.shown(3, columns=140)
     assert " left out                                5 errored           5 errored \n" in shown
     # 45 pairs with a difference of -1; five more that NEW may have lost, or won as BASE did.
@@ -427,3 +427,61 @@ def test_number_of_lanes_makes_no_difference(tmp_path):
 
 def test_record_of_the_toys_is_one_that_a_run_writes():
     assert record([0])["schema"] == json.loads((GOLDEN / "run.json").read_text())["schema"]
+
+
+PLANTED = """
+import numpy as np
+
+class Policy:
+    def predict(self, obs):
+        action = np.full(4, 0.25, np.float32)
+        if obs[0] == 17 and obs[1] == 2:
+            action[3] = {value}
+        return action
+"""
+
+
+@pytest.fixture
+def planted(tmp_path):
+    """Return two runs of three episodes, whose third takes another way at step 17 in one dimension."""
+    folders = []
+    for name, value in (("one", 0.25), ("other", 0.5)):
+        (tmp_path / name).mkdir()
+        policy = policy_file(tmp_path / name, PLANTED.replace("{value}", str(value)))
+        flags = {"env_args": ("length=30",), "episodes": 3, "quiet": True, "success": "return >= 1"}
+        _, folder = play(tmp_path / name, policy, "cli_toys:Quads", **flags)
+        folders.append(folder)
+    return folders
+
+
+def test_a_planted_change_is_named_by_step_dimension_and_size(planted):
+    result = CliRunner().invoke(app, ["compare", *map(str, planted), "--first-divergence"])
+    assert "first divergence: seed 2: first differs at step 17: action[3] is 0.25 in BASE and 0.5 in NEW" in (
+        result.stdout
+    )
+    assert "(by 0.25" in result.stdout
+    assert "the policy's doing" in result.stdout
+    told = json.loads(
+        CliRunner().invoke(app, ["compare", *map(str, planted), "--first-divergence", "--json"]).stdout
+    )["first_divergence"]
+    assert (told["seed"], told["indices"], told["first"]["step"]) == (2, [2, 2], 17)
+    assert (told["first"]["dimension"], told["first"]["size"]) == ([3], 0.25)
+
+
+def test_runs_that_did_the_same_have_no_divergence(planted):
+    result = CliRunner().invoke(app, ["compare", str(planted[0]), str(planted[0]), "--first-divergence"])
+    assert "first divergence: none; every pair took the same actions" in result.stdout
+    assert result.exit_code == 0
+
+
+def test_what_new_alone_did_not_finish_shows_nothing_to_be_as_good(bench):
+    """Sixty pairs that agree, of which NEW crashed in six: left out, the rest would be shown to be not worse."""
+    sound = rows([True] * 60)
+    broken = [errored(one.index, seed=one.seed) if one.index < 6 else one for one in sound]
+    put_again(bench, "base", sound)
+    put_again(bench, "new", broken)
+    assert bench.json(3, "--margin", "8%")["claim"]["verdict"] == "inconclusive"
+    assert bench.json(3, "--margin", "8%", "--metric", "return")["claim"]["verdict"] == "inconclusive"
+    put_again(bench, "base", broken)
+    put_again(bench, "new", sound)
+    assert bench.json(0, "--margin", "8%")["claim"]["verdict"] == "not_worse"
