@@ -14,7 +14,7 @@ from .margins import SUCCESS
 from .metric_judging import POWER, Flip, MetricComparison
 from .run_lists import policy_name
 from .run_reader import StoredRun
-from .screens import empty_table, make_console, plain_text, print_titled
+from .screens import empty_table, make_console, plain_text, print_line, print_titled
 from .wording import counted, level, number
 
 #: Seeds that are listed of the pairs that flipped.
@@ -35,8 +35,7 @@ def show_comparison(comparison: Comparison, console: Console | None = None) -> N
             print_titled(console, f"flips of {metric.metric}", _flips_table(metric))
     verdict = comparison.verdict
     console.print(Text.assemble(("verdict ", "bold"), (words(verdict), _STYLES[verdict])), soft_wrap=True)
-    # Whole in a pipe, where it is searched; on a terminal no word is broken.
-    console.print(plain_text(claim(comparison)), soft_wrap=not console.is_terminal)
+    print_line(console, claim(comparison))
 
 
 def words(verdict: str) -> str:

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .replaying import Replay, verdict_words
-from .screens import empty_table, make_console, plain_text, print_titled
+from .screens import empty_table, make_console, plain_text, print_line, print_titled
 
 _USUAL = ("length", "return", "end", "success")
 
@@ -25,7 +25,7 @@ def show_replay(replay: Replay, video: Path | None = None, console: Console | No
     style = "bold green" if replay.is_identical else "bold red"
     console.print(Text.assemble((word, style), plain_text(f":{what}")), soft_wrap=True)
     for line in rest:
-        console.print(plain_text(line), soft_wrap=True)
+        print_line(console, line)
     if video is not None:
         console.print(plain_text(f"video {video}"), soft_wrap=True)
 

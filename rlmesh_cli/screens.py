@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
 from collections.abc import Iterable
 
 from rich.box import Box
@@ -46,6 +47,14 @@ def print_titled(console: Console, title: str, table: Table) -> None:
     console.print(Text(title, style="bold"), soft_wrap=True)
     console.print(table)
     console.print()
+
+
+def print_line(console: Console, line: str) -> None:
+    """Print a sentence or a path: whole in a pipe, where it is searched; on a terminal no word is broken."""
+    if console.is_terminal:
+        # Rich would break a path that is longer than a line.
+        line = textwrap.fill(line, console.width, break_long_words=False, break_on_hyphens=False)
+    console.print(plain_text(line), soft_wrap=True)
 
 
 def empty_table(columns: Iterable[tuple[str, str]], *, header: bool = True) -> Table:

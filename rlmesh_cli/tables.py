@@ -14,7 +14,7 @@ from rich.text import Text
 from .episodes import EpisodeResult
 from .evaluation import Evaluation
 from .gates import GateVerdict
-from .screens import advisory_table, empty_table, make_console, plain_text, print_titled
+from .screens import advisory_table, empty_table, make_console, plain_text, print_line, print_titled
 from .summary_rows import summary_rows
 from .times import time_ledger
 from .wording import level, number, signed
@@ -42,7 +42,7 @@ def show_evaluation(
     if not quiet:
         _show_tables(console, evaluation, every=every)
     for line in _last_lines(evaluation, strict=strict):
-        console.print(plain_text(line), soft_wrap=True)
+        print_line(console, line)
 
 
 def _show_tables(console: Console, evaluation: Evaluation, *, every: bool) -> None:
