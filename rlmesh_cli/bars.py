@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from rlmesh_adapters.advisories import AdvisoryBook
+from rlmesh_adapters.errors import RouteError
 
 from .episodes import Episode, EpisodeResult
 from .gates import Gate, GateVerdict, judge
@@ -74,6 +75,13 @@ class Bars:
                 f"{self._route.until} ended the run after {rule.stop_at} of {len(self._planned)} episodes; the "
                 "interval of the success rate allows for that, the others do not",
             )
+        if rule.looked_at < summary.episodes:
+            book.add(
+                "early-rows",
+                "info",
+                f"the interval of the success rate is that of the first {rule.looked_at} episodes: those after "
+                "them wait for one that was not finished",
+            )
         interval = rule.interval if summary.success.interval is not None else None
         return msgspec.structs.replace(
             summary, success=msgspec.structs.replace(summary.success, interval=interval)
@@ -85,12 +93,18 @@ class Bars:
         rule = self._rule
         if rule is None or not rule.decides:
             return verdicts
-        decided = []
-        for gate, verdict in zip(self._gates, verdicts, strict=True):
-            decision = rule.decision(gate)
-            is_open = decision is None and verdict.value is not None
-            decided.append(msgspec.structs.replace(verdict, passed=bool(decision), is_open=is_open))
-        return decided
+        from .stopping import decide  # noqa: PLC0415 - it is loaded by then
+
+        return decide(rule, self._gates, verdicts)
+
+    def refuse_itself(self, folder: Path) -> None:
+        """Raise RouteError if a run is to be held against itself."""
+        if self.baseline is not None and self.baseline.run.folder.resolve() == folder.resolve():
+            raise RouteError(
+                f"{folder} is the run that is gone on with: it cannot be its own baseline",
+                where="--baseline",
+                mend="name another run",
+            )
 
     def check_protocol(self, record: dict[str, Any], folder: Path) -> None:
         """Raise HarnessError if a run that begins so could not be held against the earlier one."""

@@ -12,11 +12,14 @@ from rlmesh_adapters.errors import RouteError
 
 from .comparing import Comparison, Judging, compare
 from .episodes import Episode
-from .margins import SUCCESS, parse_margins
+from .margins import RETURN, SUCCESS, MarginError, full_name, parse_margins
+from .pairing import PairingError
 from .protocols import agree, check_allowed
 from .run_reader import StoredRun, find_run, read_run
 from .schema import BaselineRoute
+from .stats import spread
 from .stopping import PairedBar, StoppingRule
+from .stored_evaluation import NoEpisodeError
 
 
 class Baseline:
@@ -28,11 +31,13 @@ class Baseline:
     """
 
     def __init__(self, declared: BaselineRoute, folders: tuple[Path, ...]) -> None:
-        margins = declared.margin
+        given = declared.margin
+        margins = parse_margins((str(given),) if isinstance(given, (str, float)) else given)
         self.judging = Judging(
-            margins=parse_margins((str(margins),) if isinstance(margins, (str, float)) else margins),
+            margins=margins,
             alpha=declared.alpha,
-            metrics=declared.metrics,
+            # Whoever gives a metric a margin means it to be judged.
+            metrics=declared.metrics or tuple(margins.own),
             allowed=declared.allow,
         )
         check_allowed(self.judging.allowed)
@@ -41,6 +46,19 @@ class Baseline:
     def check(self, record: dict[str, Any], folder: Path) -> None:
         """Raise HarnessError if a run that begins so could not be held against this one."""
         agree(self.run, StoredRun(folder=folder, record=record, rows=[]), self.judging.allowed)
+        seeds = {row.seed for row in self.run.rows}
+        if not seeds:
+            raise NoEpisodeError(self.run)
+        if self.run.is_seeded and seeds.isdisjoint(record["seeds"]):
+            raise PairingError(
+                f"this run and its baseline {self.run.name} have no seed in common",
+                where="--baseline",
+                mend="play the seeds of the baseline: --seed and --episodes, or --seeds",
+            )
+        returns = spread([row.return_ for row in self.run.rows if not row.is_error])
+        is_judged = RETURN in map(full_name, self.judging.metrics)
+        if is_judged and returns is not None and not self.judging.margins.of(RETURN, returns.mean):
+            raise MarginError(f"the margin of {RETURN} is a share of what the baseline has, which is 0")
 
     def paired(self, planned: tuple[Episode, ...]) -> PairedBar:
         """Return what a stopping rule needs of the run.
@@ -72,6 +90,8 @@ class Baseline:
         found = compare(self.run, new, self.judging)
         if stopping is None or stopping.difference is None:
             return found
+        if found.is_identical:  # which is what it is, whenever one looks
+            return msgspec.structs.replace(found, is_sequential=True)
         verdict = stopping.paired_verdict
         metrics = [
             msgspec.structs.replace(metric, interval=stopping.difference, verdict=verdict)

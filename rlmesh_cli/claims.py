@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from rlmesh_adapters.errors import HarnessError
+
 from .comparing import Comparison
 from .exits import Exit
 from .judgement.intervals import Interval
@@ -25,7 +27,8 @@ FEW_PAIRS = 20
 def claim(comparison: Comparison) -> str:
     """Return what may be claimed, and never more."""
     judged, alpha = comparison.judged, exact(comparison.judging.alpha)
-    if comparison.is_identical and all(metric.difference == 0 for metric in judged):
+    is_same = comparison.is_identical and all(metric.difference == 0 for metric in judged)
+    if is_same and comparison.verdict == "not_worse":
         count = len(comparison.pairs.pairs)
         pairs = f"all {counted(count, 'pair')}" if count > 1 else "the only pair"
         text = f"NEW is not worse than BASE: in {pairs} it took the same actions and was paid the same rewards"
@@ -178,6 +181,12 @@ def comparison_record(comparison: Comparison) -> dict[str, Any]:
         "metrics": msgspec.to_builtins(comparison.metrics),
         "exit_code": int(CODES[comparison.verdict]),
     }
+
+
+def undecided_record(base: StoredRun, error: HarnessError) -> dict[str, Any]:
+    """Return what a run says of its baseline where the two cannot be held against one another."""
+    claim_ = {"verdict": "inconclusive", "sentence": f"NEW cannot be held against BASE: {error.cause}"}
+    return {"schema": "rlmesh.comparison.v1", "claim": claim_, "base": _side(base)}
 
 
 def _side(run: StoredRun) -> dict[str, Any]:

@@ -74,9 +74,9 @@ def compare(base: StoredRun, new: StoredRun, judging: Judging) -> Comparison:
     for run in (base, new):
         if run.record["status"] == "failed":
             raise PairingError(
-                f"run {run.name} failed: the environment did not do what it says, so no row of it can be trusted",
+                f"run {run.name} failed: {run.record.get('failure') or 'it is not said why'}",
                 where=str(run.folder),
-                mend="run it again, with another --vectorization or --autoreset",
+                mend="mend that, and run it again",
             )
     allowed = agree(base, new, judging.allowed)
     pairs = pair_runs(base, new)
@@ -120,7 +120,8 @@ def _judged_names(pairs: Sequence[Pair], asked: Sequence[str]) -> list[str]:
             where="episodes.jsonl",
             mend="mend what the errors say (`rlmesh show`), and run it again",
         )
-    names = list(dict.fromkeys(full_name(name) for name in asked)) or [known[0]]
+    usual = SUCCESS if any(pair.base.success is not None for pair in pairs) else known[0]
+    names = list(dict.fromkeys(full_name(name) for name in asked)) or [usual]
     for name in names:
         if name == SUCCESS and name not in known:
             sides = {"BASE": [pair.base for pair in pairs], "NEW": [pair.new for pair in pairs]}

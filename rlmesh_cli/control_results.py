@@ -11,6 +11,7 @@ class PairedDifference(msgspec.Struct, frozen=True, kw_only=True):
     """One metric of the policy and of a control, over the episodes that have it in both.
 
     difference: policy - control; interval: of it, None where there is none.
+    left_out: pairs that have no value on one side.
     """
 
     pairs: int
@@ -18,6 +19,7 @@ class PairedDifference(msgspec.Struct, frozen=True, kw_only=True):
     control: float
     difference: float
     interval: Interval | None
+    left_out: int = 0
 
     @property
     def is_ahead(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -15,18 +15,26 @@ from .judgement.bootstrap import bca
 from .judgement.intervals import Interval
 from .judgement.paired import rate_difference
 from .margins import RETURN, SUCCESS
-from .pairing import Pair, measure
+from .pairing import Pair, measure, without_repeats
+from .rollout import Rollout
 from .schema import PolicyRoute, Route
 from .stage import staged
 from .watching import Watcher
 
 
 def play_control(
-    name: str, route: Route, episodes: Sequence[Episode], *, source: dict[str, Any], watcher: Watcher
+    name: str,
+    route: Route,
+    episodes: Sequence[Episode],
+    *,
+    source: dict[str, Any],
+    watcher: Watcher,
+    watch: Callable[[Rollout], None],
 ) -> list[EpisodeResult]:
     """Play episodes with a built-in policy, on lanes of their own, and return the rows in index order.
 
-    source: see evaluate. The policy acts in the environment's own spaces, whatever the route converts.
+    source: see evaluate. watch: is told of the loop before it begins, so that it can be stopped.
+    The policy acts in the environment's own spaces, whatever the route converts.
 
     Raises HarnessError where the environment cannot be built, or has no such policy.
     """
@@ -43,6 +51,7 @@ def play_control(
     rows: list[EpisodeResult] = []
     with staged(plain, source=source) as stage:
         rollout = stage.rollout(episodes, on_tick=lambda tally: watcher.tick(tally, len(rows)))
+        watch(rollout)
         watcher.begin(len(episodes))
         try:
             for results in rollout.run():
@@ -55,9 +64,13 @@ def play_control(
 def judge_control(
     name: str, rows: Sequence[EpisodeResult], control: Sequence[EpisodeResult], *, confidence: float
 ) -> ControlResult:
-    """Hold a policy's rows against those of a control, episode by episode."""
+    """Hold a policy's rows against those of a control, episode by episode.
+
+    What the policy did not finish is no success of it; of returns it is left out, and so are episodes that the
+    control did not finish.
+    """
     known = {row.index: row for row in control}
-    pairs = [Pair(known[row.index], row) for row in rows if row.index in known]
+    pairs = without_repeats([Pair(known[row.index], row) for row in rows if row.index in known])
     return ControlResult(
         name=name,
         episodes=len(control),
@@ -68,10 +81,16 @@ def judge_control(
 
 
 def _difference(metric: str, pairs: Sequence[Pair], confidence: float) -> PairedDifference | None:
-    measured = measure(metric, pairs)
-    values, differences = measured.values, measured.differences
+    values = measure(metric, pairs).values
     if not values:
         return None
+    if metric == SUCCESS:
+        values = values + [
+            (float(pair.base.success), 0.0)
+            for pair in pairs
+            if pair.new.is_error and not pair.base.is_error and pair.base.success is not None
+        ]
+    differences = [new - base for base, new in values]
     interval: Interval | None
     if metric == SUCCESS:
         interval = rate_difference(differences.count(1.0), differences.count(-1.0), len(values), confidence)
@@ -83,6 +102,7 @@ def _difference(metric: str, pairs: Sequence[Pair], confidence: float) -> Paired
         control=sum(base for base, _ in values) / len(values),
         difference=sum(differences) / len(values),
         interval=interval,
+        left_out=len(pairs) - len(values),
     )
 
 

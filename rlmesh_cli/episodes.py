@@ -105,6 +105,11 @@ class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     attempts: int = 1
 
     @property
+    def course(self) -> tuple[str, int, str]:
+        """What was done and paid from the start to the end; equal for episodes that only repeat one another."""
+        return self.trace_hash, self.length, self.end
+
+    @property
     def is_error(self) -> bool:
         """Whether the episode could not be finished."""
         return self.error is not None

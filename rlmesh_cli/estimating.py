@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -45,6 +46,8 @@ class Estimator(msgspec.Struct, frozen=True, kw_only=True):
 
 
 DEFAULT_ESTIMATOR = Estimator()
+#: A bar of the interquartile mean; gates.parse_gate reads the whole of it.
+_IQM_GATE = re.compile(r"\s*iqm_return\s*[<>=!]")
 
 
 def estimator_of(route: Route) -> Estimator:
@@ -57,5 +60,5 @@ def recorded_estimator(route: Mapping[str, Any]) -> Estimator:
     return Estimator(
         confidence=route.get("confidence", DEFAULT_ESTIMATOR.confidence),
         method=route.get("interval", DEFAULT_ESTIMATOR.method),
-        wants_iqm=any(gate.replace(" ", "").startswith("iqm_return") for gate in route.get("gates", ())),
+        wants_iqm=any(_IQM_GATE.match(gate) for gate in route.get("gates", ())),
     )

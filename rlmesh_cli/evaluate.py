@@ -6,6 +6,10 @@ import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from .bars import Bars
+from .episodes import plan_episodes
 from .evaluation import Evaluation
 from .gates import check_bounds, parse_gate
 from .provenance import GitState
@@ -45,6 +49,13 @@ def evaluate(
     """
     gates = tuple(parse_gate(text) for text in route.gates)
     check_bounds(gates, route.gate_on)
+    file = source.get("route_file")
+    folders = (Path(file).parent, out) if file else (out,)
+    bars = Bars(route, gates, plan_episodes(route.episode_seeds), folders)
+    if route.baseline is not None and bars.baseline is not None:
+        # By its place: a name such as `latest` may mean another run when this one is gone on with.
+        found = msgspec.structs.replace(route.baseline, run=str(bars.baseline.run.folder.resolve()))
+        route = msgspec.structs.replace(route, baseline=found)
     with contextlib.ExitStack() as stack:
         stage = stack.enter_context(
             staged(
@@ -55,12 +66,9 @@ def evaluate(
                 is_forced=is_forced,
             )
         )
-        file = stage.policy.file
-        git = GitState(file.parent if file is not None else Path.cwd())
+        policy_file = stage.policy.file
+        git = GitState(policy_file.parent if policy_file is not None else Path.cwd())
         stack.callback(git.close)
         record = RunRecord(stage, source=source, git=git)
-        session = Session(stage, record, gates=gates, out=out, resumption=resumption, verified=verified or 0)
-        evaluation = session.play(watcher, stopper)
-        if verified is not None and evaluation.status == "finished":
-            session.verify(evaluation)
-        return evaluation
+        session = Session(stage, record, bars=bars, out=out, resumption=resumption, verified=verified or 0)
+        return session.play(watcher, stopper)

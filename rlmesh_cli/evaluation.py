@@ -54,6 +54,7 @@ class Evaluation(msgspec.Struct, kw_only=True):
     in_flight: int
     seeded: bool
     lanes: int = 1
+    sittings: int = 1
     discarded: int = 0
     instances: str = "shared"
     probe: dict[str, Any] | None = None

@@ -99,7 +99,7 @@ def run(request: Request) -> Exit:
         if unwritten is not None:
             raise unwritten
     except HarnessError as error:
-        return _without_result(reports, say_mistake(error), str(error))
+        return _without_result(reports, say_mistake(error), str(error), getattr(error, "folder", None))
     except (KeyboardInterrupt, RunInterruptedError) as error:
         known = error if isinstance(error, RunInterruptedError) else evaluation
         say(
@@ -163,7 +163,7 @@ def exit_code(evaluation: Evaluation, *, strict: bool) -> Exit:
     """Return what a run means to a script.
 
     A missed bar comes before one that is open, and that before errored episodes. Errored episodes that a passed
-    gate on `errors` allows are no reason to fail.
+    gate on `errors` allows are no reason to fail, unless they ended the run.
     """
     if evaluation.status == "interrupted":
         return Exit.INTERRUPTED
@@ -172,6 +172,8 @@ def exit_code(evaluation: Evaluation, *, strict: bool) -> Exit:
     against = evaluation.baseline_verdict
     if is_missed or differs or against == "worse" or (strict and evaluation.cautions):
         return Exit.MISSED
+    if evaluation.status == "stopped":
+        return Exit.ERRORED
     if against == "inconclusive" or any(verdict.is_open for verdict in evaluation.verdicts):
         return Exit.INCONCLUSIVE
     return Exit.ERRORED if evaluation.summary.errors and not evaluation.errors_are_allowed else Exit.DONE

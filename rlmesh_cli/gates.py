@@ -49,9 +49,9 @@ class Gate(msgspec.Struct, frozen=True):
 class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a gate.
 
-    value: None where the metric was not measured, which is never a pass. held: what was held against the bar, the
-    `value`, or the `lower` or `upper` end of its interval. is_open: whether a run that was to decide it
-    ended without.
+    value: what was held against the bar; None where it was not measured, or has no interval: that never passes.
+    point: the metric itself. held: which of the two, `value`, or the `lower` or `upper` end of its interval.
+    is_open: whether a run that was to decide it ended without.
     """
 
     gate: str
@@ -59,6 +59,7 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
     op: str
     value: float | None
     passed: bool
+    point: float | None = None
     held: str = "value"
     is_open: bool = False
 
@@ -98,13 +99,15 @@ def judge(gate: Gate, summary: Summary, *, cautions: int = 0, on: str = "value")
     cautions: how many advisories are cautions. on: `value`, or `lower` for the end of the interval that is worse.
     """
     value, interval = _measure(gate.metric, summary, cautions)
-    held = "value"
+    point, held = value, "value"
     if on == "lower" and gate.metric not in _COUNTS and value is not None:
         held = "lower" if gate.op in _UP else "upper"
         # One episode has a mean and no interval: then nothing is shown.
         value = None if interval is None else interval.low if held == "lower" else interval.high
     passed = value is not None and gate.holds(value)
-    return GateVerdict(gate=str(gate), metric=gate.metric, op=gate.op, value=value, passed=passed, held=held)
+    return GateVerdict(
+        gate=str(gate), metric=gate.metric, op=gate.op, value=value, passed=passed, point=point, held=held
+    )
 
 
 #: Metrics that are counted, and have no interval.

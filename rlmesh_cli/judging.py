@@ -8,6 +8,15 @@ from rlmesh_envs.request import EnvInfo
 
 from .stats import Summary
 
+#: What rows add up to is noted anew by every sitting of a run; other advisories are kept from one to the next.
+RESULT_CODES = frozenset(
+    {
+        *("unseeded", "success-at-reset", "success-unknown", "actions-clipped", "no-time-limit"),
+        *("repeated-starts", "few-starts", "episodes-retried", "stopped-early", "early-rows"),
+        *("control-not-beaten", "followup-broken-off", "lanes-not-verified"),
+    }
+)
+
 
 def note_results(
     book: AdvisoryBook, summary: Summary, env: EnvInfo, contract: RouteContract, *, guard: int | None, casts: str
@@ -18,7 +27,7 @@ def note_results(
     casts: what lost precision when observations were stored, or empty.
     """
     success = summary.success
-    if casts:
+    if casts and "observation-cast" not in book:
         book.add("observation-cast", "caution", f"observations lose precision: {casts}, the dtype of their space")
     starts = summary.starts
     if starts.are_repeats:

@@ -57,12 +57,12 @@ class ChunkLedger(msgspec.Struct, frozen=True, kw_only=True):
 def start_ledger(rows: Sequence[EpisodeResult]) -> StartLedger:
     """Count different starts; rows whose reset failed have none."""
     known = [row for row in rows if row.start_hash is not None]
-    traces: dict[str | None, set[tuple[str, int]]] = {}
+    courses: dict[str | None, set[tuple[str, int, str]]] = {}
     for row in known:
-        traces.setdefault(row.start_hash, set()).add((row.trace_hash, row.length))
-    is_one_each = all(len(found) == 1 for found in traces.values())
+        courses.setdefault(row.start_hash, set()).add(row.course)
+    is_one_each = all(len(found) == 1 for found in courses.values())
     return StartLedger(
-        known=len(known), distinct=len(traces), are_repeats=len(traces) < len(known) and is_one_each
+        known=len(known), distinct=len(courses), are_repeats=len(courses) < len(known) and is_one_each
     )
 
 
@@ -70,34 +70,44 @@ def independent(rows: Sequence[EpisodeResult], starts: StartLedger) -> Sequence[
     """Return the rows that an interval may count: one a start where the others repeat it, else all."""
     if not starts.are_repeats:
         return rows
-    first: dict[str | None, EpisodeResult] = {}
+    seen: set[str] = set()
+    kept = []
     for row in rows:
+        # An episode that has no start repeats none.
+        if row.start_hash is None or row.start_hash not in seen:
+            kept.append(row)
         if row.start_hash is not None:
-            first.setdefault(row.start_hash, row)
-    return list(first.values())
+            seen.add(row.start_hash)
+    return kept
 
 
 def meanings(
-    rows: Sequence[EpisodeResult], rule: SuccessRule, *, interval: Callable[[int, int], Interval]
+    rows: Sequence[EpisodeResult],
+    rule: SuccessRule,
+    *,
+    interval: Callable[[int, int], Interval],
+    counted: Sequence[EpisodeResult] | None = None,
 ) -> tuple[Meaning, ...]:
     """Count success by every meaning of the word; empty if nothing was measured.
 
-    rows: of finished episodes. interval: of k successes among n.
+    rows: of finished episodes. interval: of k successes among n; counted: of these rows, if not of all.
     """
     steps = rule.steps if rule.when == "held" else HELD_STEPS
-    flags: list[tuple[str, list[bool | None]]] = [
-        ("final", [row.success_final for row in rows]),
-        ("any", [row.success_any for row in rows]),
-        (f"held {steps}", [None if row.success_held is None else row.success_held >= steps for row in rows]),
-        ("at_reset", [row.success_at_reset for row in rows]),
-    ]
+    flags: dict[str, Callable[[EpisodeResult], bool | None]] = {
+        "final": lambda row: row.success_final,
+        "any": lambda row: row.success_any,
+        f"held {steps}": lambda row: None if row.success_held is None else row.success_held >= steps,
+        "at_reset": lambda row: row.success_at_reset,
+    }
     declared = f"held {steps}" if rule.when == "held" else rule.when
     if rule.return_at_least is not None:
         declared = "return"
-        flags.insert(0, ("return", [row.success for row in rows]))
+        flags = {"return": lambda row: row.success, **flags}
     found = []
-    for name, values in flags:
+    for name, flag in flags.items():
+        values = [flag(row) for row in rows]
         known = [value for value in values if value is not None]
+        sample = known if counted is None else [value for row in counted if (value := flag(row)) is not None]
         successes = sum(known)
         found.append(
             Meaning(
@@ -106,7 +116,7 @@ def meanings(
                 known=len(known),
                 unmeasured=len(values) - len(known),
                 is_declared=name == declared,
-                interval=interval(successes, len(known)) if known else None,
+                interval=interval(sum(sample), len(sample)) if sample else None,
             )
         )
     return tuple(found) if any(meaning.known for meaning in found) else ()

@@ -34,7 +34,7 @@ class Pair(msgspec.Struct, frozen=True):
     @property
     def is_identical(self) -> bool:
         """Whether the same actions were executed and the same rewards paid, to the end."""
-        return _did_the_same(self.base, self.new)
+        return self.base.course == self.new.course
 
 
 class Pairs(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,7 +101,7 @@ def pair_runs(base: StoredRun, new: StoredRun) -> Pairs:
             mend="run NEW with the seeds of BASE: --seed and --episodes, or --seeds",
         )
     new_only = sorted((row for rows in waiting.values() for row in rows), key=lambda row: row.index)
-    counted = _without_repeats(pairs) if is_by_seed else pairs
+    counted = without_repeats(pairs) if is_by_seed else pairs
     return Pairs(
         pairs=counted,
         base_only=base_only,
@@ -111,19 +111,15 @@ def pair_runs(base: StoredRun, new: StoredRun) -> Pairs:
     )
 
 
-def _without_repeats(pairs: list[Pair]) -> list[Pair]:
+def without_repeats(pairs: list[Pair]) -> list[Pair]:
     """Return one pair a start where all others of that start are the same; else all, as chance comes after it."""
     first: dict[tuple[str | None, str | None], Pair] = {}
     for pair in pairs:
         known = first.setdefault((pair.base.start_hash, pair.new.start_hash), pair)
         has_starts = pair.base.start_hash is not None and pair.new.start_hash is not None
-        if not (has_starts and _did_the_same(known.base, pair.base) and _did_the_same(known.new, pair.new)):
+        if not (has_starts and known.base.course == pair.base.course and known.new.course == pair.new.course):
             return pairs
     return list(first.values())
-
-
-def _did_the_same(one: EpisodeResult, other: EpisodeResult) -> bool:
-    return (one.trace_hash, one.length, one.end) == (other.trace_hash, other.length, other.end)
 
 
 def _span(run: StoredRun) -> str:

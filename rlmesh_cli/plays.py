@@ -35,6 +35,7 @@ class Play(msgspec.Struct):
     calls: policy calls in which only some lanes were asked; planned: actions in the answers that had not the same
         number for all. clipped: executed actions that were clipped.
     attempt: 2 when it is played again after its environment failed.
+    is_alone: whether no other episode is played beside it.
     first: the first observation until it has a row in the batch.
     """
 
@@ -48,6 +49,7 @@ class Play(msgspec.Struct):
     planned: int = 0
     clipped: int = 0
     attempt: int = 1
+    is_alone: bool = False
     first: Any = None
     outcome: Outcome = msgspec.field(default_factory=Outcome)
     reset_seconds: float = 0.0

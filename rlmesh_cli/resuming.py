@@ -11,6 +11,7 @@ from rlmesh_adapters.errors import HarnessError, RouteError
 from .documents import Document
 from .records import to_plain
 from .run_reader import StoredRun, StoredRunError, find_run, list_runs, read_run
+from .sources import split_source
 from .store import RunStore
 
 AUTO = "auto"
@@ -116,7 +117,8 @@ class Resumption:
             for folder in list_runs(self._out) if self._out.is_dir() else ():
                 try:
                     stored = read_run(folder)
-                    if stored.record["status"] != "finished" and not differences(stored.record, record):
+                    is_open = stored.record["status"] != "finished" and stored.is_seeded
+                    if is_open and not differences(stored.record, record):
                         return self._opened(folder)
                 except HarnessError:  # damaged, or somebody is at it; another may do
                     continue
@@ -138,10 +140,10 @@ def recorded_route(stored: StoredRun) -> Document:
     """
     route: dict[str, Any] = dict(stored.record["route"])
     file = (stored.record.get("policy") or {}).get("file")
-    source = str(route["policy"].get("source", ""))
-    _, colon, attribute = source.partition(".py")
-    if file is not None and colon:
-        route["policy"] = {**route["policy"], "source": f"{file['path']}{attribute}"}
+    target, attribute = split_source(str(route["policy"].get("source", "")))
+    if file is not None and target.endswith(".py"):
+        source = f"{file['path']}:{attribute}" if attribute else file["path"]
+        route["policy"] = {**route["policy"], "source": source}
     return Document(f"{stored.folder.name}/run.json", route, {})
 
 

@@ -103,6 +103,9 @@ class Rollout:
         self._plays = self._seats.plays
         self._waiting: dict[int, Play] = {}
         self._again: set[int] = set()
+        self._suspects: deque[Episode] = deque()
+        # Lanes whose reset failed, until the next round.
+        self._free: list[int] = []
         self._asking = Asking(
             engine.route(route).predict,
             ChunkReplay(lanes.num_envs, plan.horizon),
@@ -131,8 +134,12 @@ class Rollout:
         while True:
             if results:
                 yield results
-            if self.should_stop or not (self._plays or self._waiting):
+            if self.should_stop or not (self._plays or self._waiting or self._free):
                 return
+            if self._free:
+                free, self._free = self._free, []
+                results = self._start(free)
+                continue
             results = self._advance()
             if self._waiting:
                 results += self._give_up()
@@ -267,7 +274,7 @@ class Rollout:
             traced = self._trace.end(lane, drop_last=drop_last and ending.failure is not None)
             contexts.append(play.context)
             freed.append(lane)
-            if ending.failure is not None and self._is_tried_again(play, ending.failure):
+            if ending.failure is not None and self._try_again(play, ending.failure):
                 continue
             if self._on_trace is not None:
                 self._on_trace(play.context.index, self._trace.columns)
@@ -275,25 +282,31 @@ class Rollout:
         self._engine.end_episodes(self._route, contexts)
         return results + self._start(freed)
 
-    def _is_tried_again(self, play: Play, failure: Failure) -> bool:
+    def _try_again(self, play: Play, failure: Failure) -> bool:
         """Put an episode whose environment failed back in front of the queue, the first time it does.
 
         Its environment is built anew by then. Where single episodes have no seed, it would be another episode.
+        One that was lost together with others is played alone in the end, which shows whose doing it was.
         """
         if failure.phase not in ("reset", "step") or play.attempt > 1 or not self._is_seeded:
             return False
+        if failure.is_shared and not play.is_alone:
+            self._suspects.append(Episode(play.context.index, play.seed))
+            return True
         self._again.add(play.context.index)
+        if play.is_alone:
+            self._suspects.appendleft(Episode(play.context.index, play.seed))
+            return True
         self._queues[play.lane].appendleft(Episode(play.context.index, play.seed))
         return True
 
     def _start(self, lanes: Sequence[int]) -> list[EpisodeResult]:
-        """Start the next planned episode on each free lane; a failed reset frees it again."""
+        """Start the next planned episode on each free lane; one whose reset fails is free for the next round."""
         results: list[EpisodeResult] = []
-        free: Sequence[int] = lanes
-        while free:
-            plays = {lane: self._next_play(lane) for lane in free if self._queues[lane]}
-            if not plays:
-                break
+        plays = {lane: self._next_play(self._queues[lane].popleft(), lane) for lane in lanes if self._queues[lane]}
+        if not plays and lanes and self._suspects and not (self._plays or self._waiting or self._free):
+            plays = {lanes[0]: self._next_play(self._suspects.popleft(), lanes[0], is_alone=True)}
+        if plays:
             began = self._clock()
             resets = self._lanes.reset_lanes(list(plays), [play.seed for play in plays.values()])
             spent = self._clock() - began
@@ -302,11 +315,11 @@ class Rollout:
                 play.reset_seconds = spent / len(plays)
             if resets.casts:
                 self.casts = resets.casts
-            failed, free = self._join_or_fail(resets, plays)
+            results, freed = self._join_or_fail(resets, plays)
+            self._free += freed
             for lane, play in plays.items():
                 play.begun_step = self._shares.steps
                 self._waiting[lane] = play
-            results += failed
         self._seats.settle()
         self._set_limits()
         return results
@@ -321,7 +334,7 @@ class Rollout:
             ending = Ending(-1, failure=Failure(phase="reset", message=message))
             plays = [self._waiting.pop(lane)]
             while self._queues[lane]:
-                plays.append(self._next_play(lane))
+                plays.append(self._next_play(self._queues[lane].popleft(), lane))
             for play in plays:
                 self._trace.begin(lane)
                 play.begin(self._shares)
@@ -329,12 +342,11 @@ class Rollout:
                 results.append(finish(play, traced, ending, self._reader, self._shares, self._clock()))
         return results
 
-    def _next_play(self, lane: int) -> Play:
-        episode = self._queues[lane].popleft()
+    def _next_play(self, episode: Episode, lane: int, *, is_alone: bool = False) -> Play:
         seed = episode.seed if self._is_seeded else None
         context = EpisodeContext(episode.id, episode.index, seed, rng_seed=episode.seed)
         attempt = 2 if episode.index in self._again else 1
-        return Play(context, lane, episode.seed, self._clock(), attempt=attempt)
+        return Play(context, lane, episode.seed, self._clock(), attempt=attempt, is_alone=is_alone)
 
     def _join_or_fail(self, resets: LaneResets, plays: dict[int, Play]) -> tuple[list[EpisodeResult], list[int]]:
         """Move plays that reached their first observation among the running ones.
@@ -354,7 +366,7 @@ class Rollout:
                 continue
             freed.append(lane)
             traced = self._trace.end(lane)
-            if not self._is_tried_again(play, failure):
+            if not self._try_again(play, failure):
                 ending = Ending(row, failure=failure)
                 results.append(finish(play, traced, ending, self._reader, self._shares, self._clock()))
         return results, freed

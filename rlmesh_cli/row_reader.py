@@ -24,7 +24,7 @@ class StoredRowError(HarnessError):
         super().__init__(
             cause,
             where=f"{file}:{line}",
-            mend="put the file back as the run wrote it, or run the evaluation again",
+            mend=RESTORE,
         )
 
 

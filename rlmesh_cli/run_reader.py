@@ -34,7 +34,7 @@ class StoredRun(msgspec.Struct, frozen=True, kw_only=True):
     record: `run.json`. rows: finished episodes that count, in index order.
     summary: `summary.json`, None if the run did not come to its end.
     is_torn: a last line of `episodes.jsonl` was half written and is left out.
-    discarded: episodes that were played but do not count, for the run was stopped before them.
+    beyond: rows of episodes that were played but do not count, for the run was stopped before them.
     """
 
     folder: Path
@@ -42,7 +42,17 @@ class StoredRun(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[EpisodeResult]
     summary: dict[str, Any] | None = None
     is_torn: bool = False
-    discarded: int = 0
+    beyond: list[EpisodeResult] = []
+
+    @property
+    def discarded(self) -> int:
+        """How many episodes were played and do not count."""
+        return len(self.beyond)
+
+    @property
+    def every_row(self) -> list[EpisodeResult]:
+        """All rows, in index order."""
+        return sorted([*self.rows, *self.beyond], key=lambda row: row.index)
 
     @property
     def name(self) -> str:
@@ -91,7 +101,7 @@ def read_run(path: Path) -> StoredRun:
         rows=counted,
         summary=_read_json(path / SUMMARY, SummaryForm, SUMMARY_SCHEMA),
         is_torn=lines.is_torn,
-        discarded=len(rows) - len(counted),
+        beyond=[] if stopped_at is None else [row for row in rows if row.index >= stopped_at],
     )
 
 

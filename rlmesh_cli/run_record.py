@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from rlmesh_envs.make import Lanes
 
+from .episodes import plan_episodes
 from .evaluation import advisory_records
 from .provenance import GitState, file_record, host, versions, weight_files
 from .schema import Route
 from .stage import Stage
 from .store import RUN_SCHEMA
+
+if TYPE_CHECKING:
+    from .run_reader import StoredRun
 
 
 class RunRecord:
@@ -37,6 +41,10 @@ class RunRecord:
         self.stopped_at: int | None = None
         #: Episodes that this sitting played.
         self.played = 0
+        #: Why the run failed, if it did.
+        self.failure: str | None = None
+        #: Every episode of the plan.
+        self.planned = plan_episodes(stage.route.episode_seeds)
 
     def open(self) -> None:
         """Take down what the policy is, once: its files are hashed as they are now."""
@@ -55,10 +63,31 @@ class RunRecord:
             "instances": plan.sharing,
         }
 
+    def go_on(self, stored: StoredRun) -> None:
+        """Go on with a run; a sitting that was killed could not write how many episodes it had played."""
+        sessions = earlier_sessions(stored.record)
+        known = sum(session.get("played") or 0 for session in sessions[:-1])
+        if sessions:
+            sessions[-1] = {**sessions[-1], "played": len(stored.every_row) - known}
+        self.earlier = {**stored.record, "sessions": sessions}
+        self._chunk_length = stored.record.get("policy", {}).get("chunk_length")
+        self._actuators = stored.record.get("actuators") or ()
+
+    @property
+    def probe(self) -> dict[str, Any] | None:
+        """What was found before the run, in this sitting or the one before."""
+        return self._stage.probe or (self.earlier or {}).get("probe")
+
+    @property
+    def sittings(self) -> int:
+        """In how many sittings the run was played, this one among them."""
+        return len(earlier_sessions(self.earlier)) + 1
+
     def take_down(self) -> None:
         """Note what only the engine knows, before the policy is released."""
-        self._chunk_length = self._stage.chunk_length
-        self._actuators = self._stage.actuators
+        if self._stage.chunk_length is not None:
+            self._chunk_length = self._stage.chunk_length
+        self._actuators = added_up(self._actuators, msgspec.to_builtins(self._stage.actuators))
 
     def make(self, status: str) -> dict[str, Any]:
         """Return the record as it stands now.
@@ -73,6 +102,7 @@ class RunRecord:
         return {
             "schema": RUN_SCHEMA,
             "status": status,
+            **({} if self.failure is None else {"failure": self.failure}),
             "started_at": self._started if earlier is None else earlier["started_at"],
             "finished_at": ended,
             **begun,
@@ -84,9 +114,9 @@ class RunRecord:
             "seeded": stage.env.is_seeded,
             "env": self._env_facts(),
             "policy": {**(self._policy_facts or {}), "chunk_length": self._chunk_length},
-            "probe": stage.probe,
+            "probe": self.probe,
             "adapter": stage.plan.description.splitlines() or None,
-            "actuators": msgspec.to_builtins(self._actuators),
+            "actuators": list(self._actuators),
             "success_rule": route.success_rule.describe(),
             "metrics": list(stage.metrics),
             "limits": {
@@ -119,6 +149,19 @@ class RunRecord:
             "observation_space": contract.observation.label,
             "action_space": contract.action.label,
         }
+
+
+def added_up(before: Sequence[dict[str, Any]], now: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+    """Return how far actuators were driven in two sittings together: counts are added, the rest is the same."""
+    if len(before) != len(now):
+        return now or before
+    return [
+        {
+            name: value + one[name] if isinstance(value, int) and not isinstance(value, bool) else value
+            for name, value in other.items()
+        }
+        for one, other in zip(before, now, strict=True)
+    ]
 
 
 def earlier_sessions(record: dict[str, Any] | None) -> list[dict[str, Any]]:

@@ -9,18 +9,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
+from rlmesh_adapters.errors import describe_error
 
 from .bars import Bars
-from .control_results import ControlResult
-from .episodes import Episode, EpisodeResult, plan_episodes
+from .episodes import Episode, EpisodeResult
 from .estimating import estimator_of
 from .evaluation import Evaluation, RunInterruptedError, summary_record
-from .gates import Gate
-from .judging import note_results
+from .followups import Followups
+from .judging import RESULT_CODES, note_results
 from .rollout import Rollout
 from .run_record import RunRecord
-from .stage import Stage, staged
+from .stage import Stage
 from .stats import summarise
 from .store import RunStore
 from .tallies import Tally
@@ -34,10 +33,10 @@ if TYPE_CHECKING:
 class Session:
     """Plays what a run lacks, writes each row at once, and judges what there is.
 
-    stage: where it is played. record: makes `run.json`. gates: bars to meet. out: folder that holds runs.
+    stage: where it is played. record: makes `run.json`. bars: what it is held against. out: folder of runs.
     resumption: which run is gone on with, None for a new one. verified: how many episodes are played again.
 
-    Raises HarnessError where a run cannot be gone on with.
+    Raises HarnessError where a run cannot be gone on with, or not be judged as asked.
     """
 
     def __init__(
@@ -45,7 +44,7 @@ class Session:
         stage: Stage,
         record: RunRecord,
         *,
-        gates: tuple[Gate, ...],
+        bars: Bars,
         out: Path,
         resumption: Resumption | None,
         verified: int,
@@ -54,17 +53,15 @@ class Session:
         self._rows: list[EpisodeResult] = []
         self._opened: RunStore | None = None
         self._advised = 0
-        self._planned = plan_episodes(stage.route.episode_seeds)
-        file = record.source.get("route_file")
-        self._bars = Bars(stage.route, gates, self._planned, (Path(file).parent, out) if file else (out,))
-        if self._bars.baseline is not None:
+        self._bars = bars
+        if bars.baseline is not None:
             record.open()
-            self._bars.check_protocol(record.make("running"), out)
+            bars.check_protocol(record.make("running"), out)
         if resumption is not None:
             self._go_on(resumption)
         done = {row.index for row in self._rows}
         is_over = self._record.stopped_at is not None
-        self._missing = [] if is_over else [one for one in self._planned if one.index not in done]
+        self._missing = [] if is_over else [one for one in record.planned if one.index not in done]
         # Only of episodes that this sitting plays are actions and rewards known.
         self._verified: list[Episode] = []
         self._reels: Reels | None = None
@@ -79,9 +76,16 @@ class Session:
         reopened = resumption.reopen(self._record.make("running"))
         if reopened is not None:
             self._opened, stored = reopened
-            self._record.earlier = stored.record
-            self._rows = list(stored.rows)
+            self._bars.refuse_itself(stored.folder)
+            self._record.go_on(stored)
+            # Also those beyond an earlier end: another bar may want them.
+            self._rows = stored.every_row
             self._look_at(self._rows)
+            if any(row.policy_calls for row in self._rows):
+                self._stage.trust()
+            for advisory in stored.record.get("advisories", ()):
+                if advisory["code"] not in RESULT_CODES and advisory["code"] not in self._stage.engine.advisories:
+                    self._stage.engine.advisories.add(**advisory)
             self._opened.remove("summary.json")  # of a sitting before; what it says is no longer all
             self._write_record("running")
 
@@ -90,7 +94,10 @@ class Session:
         self._record.stopped_at = self._bars.stopped_at
 
     def play(self, watcher: Watcher, stopper: Stopper) -> Evaluation:
-        """Play every missing episode; whatever happens, the record does not stay at `running`."""
+        """Play every missing episode, and judge; whatever happens, the record does not stay at `running`.
+
+        Raises FollowupError where the run is complete, but cannot be judged as asked.
+        """
         rollout = self._rollout(watcher)
 
         def stop() -> None:
@@ -98,38 +105,35 @@ class Session:
 
         stopper.watch(stop)
         try:
-            return self._finish(rollout, *self._play_all(rollout, watcher), watcher)
+            evaluation = self._played(rollout, watcher)
+            if evaluation.status == "finished":
+                followups = Followups(
+                    self._stage,
+                    self._record,
+                    self._store(),
+                    self._bars,
+                    verified=self._verified,
+                    reels=self._reels,
+                )
+                followups.run(evaluation, watcher, stopper)
+            return evaluation
+        finally:
+            if self._opened is not None:
+                self._opened.close()
+
+    def _played(self, rollout: Rollout, watcher: Watcher) -> Evaluation:
+        try:
+            return self._finish(rollout, *self._play_all(rollout, watcher))
         except BaseException as error:
             if self._opened is None:
                 raise
             is_stopped = isinstance(error, KeyboardInterrupt)
+            self._record.failure = None if is_stopped else describe_error(error)
             with contextlib.suppress(OSError):  # of a disk that is full, the first error says more
                 self._write_record("interrupted" if is_stopped else "failed")
             if is_stopped:
                 raise RunInterruptedError(self._opened.path) from error
             raise
-        finally:
-            if self._opened is not None:
-                self._opened.close()
-
-    def verify(self, evaluation: Evaluation) -> None:
-        """Play some episodes again on one lane with a fresh policy, and note what came of it."""
-        if self._reels is None:
-            return
-        from .verifying import Reels, verify  # noqa: PLC0415 - few runs are verified
-
-        stage = self._stage
-        reels = Reels(self._verified, stage.contract.action)
-        with staged(
-            msgspec.structs.replace(stage.route, num_envs=1),
-            source=self._record.source,
-            policy=stage.policy,
-            # One lane plays one episode after another; what an instance keeps must not reach the next.
-            sharing="episode" if stage.plan.sharing == "episode" else "auto",
-        ) as lone:
-            again = [row for rows in lone.rollout(self._verified, on_trace=reels.keep).run() for row in rows]
-        evaluation.verification = verify(evaluation.rows, again, self._reels, reels)
-        self._store().write("summary.json", summary_record(evaluation))
 
     def _rollout(self, watcher: Watcher) -> Rollout:
         def open_store() -> None:
@@ -176,6 +180,7 @@ class Session:
                         break
         except KeyboardInterrupt:
             status = "interrupted"
+            self._read_again()
         finally:
             watcher.end()
         seconds = time.perf_counter() - began
@@ -191,49 +196,32 @@ class Session:
         return status, seconds
 
     def _take(self, results: list[EpisodeResult], tally: Tally) -> None:
-        self._rows.extend(results)
-        self._record.played += len(results)
-        self._look_at(results)
+        """Write rows, and then count them: what is counted is on disk."""
         if self._opened is not None:
             began = time.perf_counter()
             self._opened.append(*results)
             if len(self._stage.engine.advisories) != self._advised:  # a killed run keeps what was advised
                 self._write_record("running")
             tally.recording_seconds += time.perf_counter() - began
+        self._rows.extend(results)
+        self._record.played += len(results)
+        self._look_at(results)
+
+    def _read_again(self) -> None:
+        """Take the rows from disk: the end may have come between writing one and counting it."""
+        if self._opened is not None:
+            from .run_reader import read_run  # noqa: PLC0415 - few runs are interrupted
+
+            stored = read_run(self._opened.path)
+            self._record.played += len(stored.every_row) - len(self._rows)
+            self._rows = stored.every_row
+            self._look_at(self._rows)
 
     def _has_too_many_errors(self) -> bool:
         most = self._stage.route.max_errors
         return most is not None and sum(row.is_error for row in self._rows) > most
 
-    def _play_controls(self, rows: Sequence[EpisodeResult], watcher: Watcher) -> tuple[ControlResult, ...]:
-        stage, route = self._stage, self._stage.route
-        if not route.controls:
-            return ()
-        from .controls import judge_control, note_control, play_control  # noqa: PLC0415 - most runs have none
-
-        counted = {row.index for row in rows}
-        episodes = [episode for episode in self._planned if episode.index in counted]
-        found = []
-        for name in dict.fromkeys(route.controls):
-            control = play_control(name, route, episodes, source=self._record.source, watcher=watcher)
-            self._store().write_rows(f"control-{name}.jsonl", control)
-            found.append(judge_control(name, rows, control, confidence=route.confidence))
-            note_control(stage.engine.advisories, found[-1])
-        return tuple(found)
-
-    def _compare(self, evaluation: Evaluation) -> None:
-        if self._bars.baseline is None:
-            return
-        from .claims import comparison_record  # noqa: PLC0415 - most runs are not compared
-        from .run_reader import StoredRun  # noqa: PLC0415
-
-        record = self._record.make(evaluation.status)
-        played = StoredRun(folder=evaluation.folder, record=record, rows=evaluation.rows)
-        comparison = self._bars.compare(played)
-        if comparison is not None:
-            evaluation.baseline = comparison_record(comparison)
-
-    def _finish(self, rollout: Rollout, status: str, seconds: float, watcher: Watcher) -> Evaluation:
+    def _finish(self, rollout: Rollout, status: str, seconds: float) -> Evaluation:
         stage, route = self._stage, self._stage.route
         book = stage.engine.advisories
         stopped_at = self._record.stopped_at
@@ -249,7 +237,6 @@ class Session:
         summary = self._bars.with_sequence(summary, book)
         note_results(book, summary, stage.env, stage.contract, guard=stage.guard, casts=rollout.casts)
         store = self._store()
-        controls = self._play_controls(rows, watcher) if status == "finished" else ()
         evaluation = Evaluation(
             folder=store.path,
             status=status,
@@ -263,15 +250,14 @@ class Session:
             lanes=stage.lanes.num_envs,
             seeded=stage.env.is_seeded,
             instances=stage.plan.sharing,
-            probe=stage.probe,
+            probe=self._record.probe,
+            sittings=self._record.sittings,
             stopped_at=stopped_at,
             discarded=len(played) - len(rows),
-            controls=controls,
         )
-        self._write_record(status)
-        if status == "finished":
-            self._compare(evaluation)
+        # A run that says it is finished has its summary.
         store.write("summary.json", summary_record(evaluation))
+        self._write_record(status)
         return evaluation
 
 

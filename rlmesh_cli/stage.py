@@ -91,6 +91,10 @@ class Stage:
             **watching,
         )
 
+    def trust(self) -> None:
+        """Take a policy for one that has answered: from now on a call that fails is a failure of its episode."""
+        self.engine.route(_ROUTE).trust()
+
     @property
     def chunk_length(self) -> int | None:
         """Length of the policy's first chunk, None if there was none."""

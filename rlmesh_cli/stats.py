@@ -103,6 +103,7 @@ def summarise(
     ends = Counter(row.end for row in rows)
     starts = start_ledger(rows)
     counted = independent(rows, starts)
+    counted_finished = [row for row in counted if not row.is_error]
     return Summary(
         episodes=len(rows),
         planned=planned,
@@ -110,7 +111,7 @@ def summarise(
         returns=spread(
             [row.return_ for row in finished],
             estimator=estimator,
-            counted=[row.return_ for row in counted if not row.is_error],
+            counted=[row.return_ for row in counted_finished],
         ),
         lengths=spread([float(row.length) for row in finished]),
         ends=dict(sorted(ends.items(), key=lambda item: -item[1])),
@@ -120,8 +121,11 @@ def summarise(
         clipped_episodes=sum(row.clipped_actions > 0 for row in rows),
         steps=sum(row.length for row in rows),
         retried=sum(row.attempts > 1 for row in rows),
-        metrics={name: spread(_reported(finished, name), estimator=estimator) for name in metrics},
-        meanings=meanings(finished, rule, interval=estimator.rate),
+        metrics={
+            name: spread(_reported(finished, name), estimator=estimator, counted=_reported(counted_finished, name))
+            for name in metrics
+        },
+        meanings=meanings(finished, rule, interval=estimator.rate, counted=counted_finished),
         starts=starts,
         chunks=chunk_ledger(rows),
     )

@@ -15,7 +15,7 @@ import msgspec
 from rlmesh_adapters.errors import RouteError
 
 from .episodes import EpisodeResult
-from .gates import SUCCESS_RATE, Gate
+from .gates import SUCCESS_RATE, Gate, GateVerdict
 from .judgement.intervals import Interval
 from .judgement.sequences import BettingSequence
 
@@ -77,9 +77,17 @@ class StoppingRule:
         if until.width is None:
             _check_decidable(gates, has_baseline=paired is not None)
         self._rate = BettingSequence(confidence)
-        self._difference = None if paired is None else BettingSequence(1 - 2 * paired.alpha)
+        # One for each bound: what NEW alone did not finish counts as lost on the way to `not worse` only.
+        self._differences = None
+        if paired is not None:
+            level = 1 - 2 * paired.alpha
+            self._differences = (BettingSequence(level), BettingSequence(level))
         self._waiting: dict[int, EpisodeResult] = {}
         self._next = 0
+        # Rows that repeat an earlier one step by step; once a start takes another course they count after all.
+        self._courses: dict[str, tuple[str, int, str]] = {}
+        self._starts: set[str] = set()
+        self._repeats: list[EpisodeResult] | None = []
         #: Episodes of the plan that count, None until the rule says so.
         self.stop_at: int | None = None
 
@@ -93,15 +101,35 @@ class StoppingRule:
                 self.stop_at = self._next
 
     def _look(self, row: EpisodeResult) -> None:
+        """Count a row, unless it only repeats one that was counted."""
+        if self._repeats is not None and row.start_hash is not None:
+            known = self._courses.setdefault(row.start_hash, row.course)
+            if known != row.course:
+                # Chance comes after the start, so equal episodes are no repeats of one another.
+                for earlier in self._repeats:
+                    self._count(earlier)
+                self._repeats = None
+            elif row.start_hash in self._starts:
+                self._repeats.append(row)
+                return
+            self._starts.add(row.start_hash)
+        self._count(row)
+
+    def _count(self, row: EpisodeResult) -> None:
         if row.is_error:
             self._rate.add(0.0)
         elif row.success is not None:
             self._rate.add(float(row.success))
-        if self._paired is not None and self._difference is not None and not row.is_error:
-            before = self._paired.successes.get(row.index)
-            if before is not None and row.success is not None:
-                # From -1, 0 and 1 to the unit interval.
-                self._difference.add((float(row.success) - float(before) + 1) / 2)
+        before = None if self._paired is None else self._paired.successes.get(row.index)
+        if self._differences is None or before is None:
+            return
+        low, high = self._differences
+        # From -1, 0 and 1 to the unit interval.
+        if row.is_error:
+            low.add((1 - float(before)) / 2)
+        elif row.success is not None:
+            for sequence in (low, high):
+                sequence.add((float(row.success) - float(before) + 1) / 2)
 
     def _is_enough(self) -> bool:
         if self._until.width is not None:
@@ -109,6 +137,11 @@ class StoppingRule:
         if any(self.decision(gate) is None for gate in self._gates):
             return False
         return self._paired is None or self.paired_verdict != "inconclusive"
+
+    @property
+    def looked_at(self) -> int:
+        """How many episodes of the plan were looked at: all before the first one that is missing."""
+        return self._next
 
     @property
     def decides(self) -> bool:
@@ -130,10 +163,10 @@ class StoppingRule:
     @property
     def difference(self) -> Interval | None:
         """Bounds of the paired difference of the success rate, NEW - BASE; None without pairs."""
-        if self._difference is None or not self._difference.n:
+        if self._differences is None or not self._differences[0].n:
             return None
-        found = self._difference.interval
-        return msgspec.structs.replace(found, low=2 * found.low - 1, high=2 * found.high - 1)
+        low, high = self._differences
+        return msgspec.structs.replace(low.interval, low=2 * low.low - 1, high=2 * high.high - 1)
 
     @property
     def paired_verdict(self) -> Literal["not_worse", "worse", "inconclusive"]:
@@ -146,12 +179,24 @@ class StoppingRule:
         return "worse" if found.high < 0 else "inconclusive"
 
 
-def sequence_of(rows: Sequence[EpisodeResult], confidence: float) -> Interval | None:
-    """Return the bounds of the success rate that a run with a stopping rule has; rows are in index order."""
-    rule = StoppingRule(Until(1.0), (), confidence=confidence)
-    for row in rows:
-        rule._look(row)
-    return rule.interval
+def rule_of(rows: Sequence[EpisodeResult], confidence: float) -> StoppingRule:
+    """Return a rule that has looked at rows, and never says stop: for runs that are over.
+
+    Rows of episodes that come after one that is missing are not looked at.
+    """
+    rule = StoppingRule(Until(0.0), (), confidence=confidence)  # no interval is that narrow
+    rule.take(rows)
+    return rule
+
+
+def decide(rule: StoppingRule, gates: Sequence[Gate], verdicts: Sequence[GateVerdict]) -> list[GateVerdict]:
+    """Return verdicts as the rule's bounds decide them; one that they do not decide is open."""
+    decided = []
+    for gate, verdict in zip(gates, verdicts, strict=True):
+        decision = rule.decision(gate)
+        is_open = decision is None and verdict.value is not None
+        decided.append(msgspec.structs.replace(verdict, passed=bool(decision), is_open=is_open))
+    return decided
 
 
 def _check_decidable(gates: Sequence[Gate], *, has_baseline: bool) -> None:

@@ -18,7 +18,7 @@ from .gates import GateVerdict, info_metrics, judge, parse_gate
 from .run_reader import StoredRun
 from .schema import recorded_rule
 from .stats import Summary, summarise
-from .stopping import sequence_of
+from .stopping import decide, rule_of
 from .tallies import Tally
 from .verifying import Verification
 from .wording import exact
@@ -77,12 +77,14 @@ def evaluation_of(run: StoredRun) -> Evaluation:
 
 
 def _verdicts_of(run: StoredRun, summary: Summary, cautions: int) -> list[GateVerdict]:
-    """Return what came of the gates: as it was said, where a rule that may stop early said it."""
+    """Return what came of the gates."""
     route = run.record["route"]
-    if route.get("until") == "decided" and run.summary is not None:
-        return msgspec.convert(run.summary.get("gates", []), list[GateVerdict])
+    gates = [parse_gate(gate) for gate in route.get("gates", ())]
     on = route.get("gate_on", "value")
-    return [judge(parse_gate(gate), summary, cautions=cautions, on=on) for gate in route.get("gates", ())]
+    verdicts = [judge(gate, summary, cautions=cautions, on=on) for gate in gates]
+    if route.get("until") != "decided":
+        return verdicts
+    return decide(rule_of(run.every_row, recorded_estimator(route).confidence), gates, verdicts)
 
 
 def _tally_of(stored: Mapping[str, Any], summary: Summary) -> Tally:
@@ -113,7 +115,7 @@ def summary_of(run: StoredRun, estimator: Estimator | None = None) -> Summary:
     )
     if route.get("until") is None or summary.success.interval is None:
         return summary
-    interval = sequence_of(run.rows, estimator.confidence)
+    interval = rule_of(run.rows, estimator.confidence).interval
     return msgspec.structs.replace(summary, success=msgspec.structs.replace(summary.success, interval=interval))
 
 

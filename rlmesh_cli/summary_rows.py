@@ -27,7 +27,8 @@ def summary_rows(evaluation: Evaluation) -> list[Row]:
     rows.append(("starts", starts_text(summary.starts)))
     tally = evaluation.tally
     shared = "" if evaluation.instances == "shared" else f"; one instance {_AN[evaluation.instances]}"
-    calls = f", in {tally.calls:,} calls" if tally.calls else ""  # a run that was killed has no count of them
+    # Of a run that was killed, or played in several sittings, there is no count of them.
+    calls = f", in {tally.calls:,} calls" if tally.calls and evaluation.sittings == 1 else ""
     rows.append(("policy", f"asked {summary.policy_calls:,} times for an episode{calls}{shared}"))
     chunks = chunks_text(summary.chunks)
     if chunks:

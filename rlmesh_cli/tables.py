@@ -170,7 +170,8 @@ def _control_table(evaluation: Evaluation) -> Table:
             bounds = ""
             if interval is not None:
                 bounds = f" ({level(interval)} interval {signed(interval.low)} to {signed(interval.high)})"
-            cells = [str(found.pairs), number(found.policy), number(found.control)]
+            pairs = f"{found.pairs}, {found.left_out} left out" if found.left_out else str(found.pairs)
+            cells = [pairs, number(found.policy), number(found.control)]
             table.add_row(control.name, name, *cells, f"{signed(found.difference)}{bounds}")
     return table
 
@@ -216,7 +217,8 @@ def _last_lines(evaluation: Evaluation, *, strict: bool) -> list[str]:
         lines.append(
             f"interrupted: {evaluation.summary.episodes} of {evaluation.summary.planned} episodes are saved"
         )
-        lines.append(f"go on with: rlmesh eval --resume {shlex.quote(_short(evaluation.folder))}")
+        if evaluation.seeded:
+            lines.append(f"go on with: rlmesh eval --resume {shlex.quote(_short(evaluation.folder))}")
     elif evaluation.status == "stopped":
         errors, played = evaluation.summary.errors, evaluation.summary.episodes
         lines.append(f"stopped by --max-errors: {errors} of {played} episodes errored")
@@ -229,11 +231,19 @@ def _last_lines(evaluation: Evaluation, *, strict: bool) -> list[str]:
 
 def _miss_text(verdict: GateVerdict) -> str:
     if verdict.value is None:
+        if verdict.point is not None:
+            point = _precise(verdict.point)
+            return f"missed {verdict.gate}: {verdict.metric} is {point}, of which there is no interval"
         return f"missed {verdict.gate}: {verdict.metric} was not measured"
     if verdict.is_open:
-        return f"open {verdict.gate}: {verdict.metric} is {number(verdict.value)}, which does not settle it"
+        return f"open {verdict.gate}: {verdict.metric} is {_precise(verdict.value)}, which does not settle it"
     what = verdict.metric if verdict.held == "value" else f"the {verdict.held} end of {verdict.metric}"
-    return f"missed {verdict.gate}: {what} is {number(verdict.value)}"
+    return f"missed {verdict.gate}: {what} is {_precise(verdict.value)}"
+
+
+def _precise(value: float) -> str:
+    """Return a number with so many digits that it does not look like the bar that it misses."""
+    return number(value) if value.is_integer() else f"{value:.5g}"
 
 
 def verification_text(verification: Verification) -> str:

@@ -18,8 +18,8 @@ from .traces import Column
 
 #: What differs by less of it, absolutely or of its size, is rounding: other kernels, other sums.
 _TOLERANCE = 1e-5
-#: Fields of a row that sum up what the reels hold in full, or that rounding at a bound changes.
-_SUMMED = frozenset({"return", "trace_hash", "clipped_actions"})
+#: Fields of a row that sum up what the reels hold in full, or that rounding at a bound or chance changes.
+_SUMMED = frozenset({"return", "trace_hash", "clipped_actions", "attempts"})
 
 _Array = npt.NDArray[Any]
 

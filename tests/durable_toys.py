@@ -108,6 +108,22 @@ class Dies(Diary):
         return super().step(action)
 
 
+class DiesAtReset(Diary):
+    """The same in the reset of seed 4."""
+
+    def reset(self, *, seed=None, options=None):
+        if seed == 4:
+            os._exit(9)
+        return super().reset(seed=seed)
+
+
+class NeverStarts(Diary):
+    """Has no start for any seed."""
+
+    def reset(self, *, seed=None, options=None):
+        raise RuntimeError(f"no start for seed {seed}")
+
+
 class TenStarts(Diary):
     """Begins in one of `starts` states, which the seed chooses and alone decides the course."""
 

@@ -62,12 +62,14 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     message: one line with type and text of the error.
     detail: file, line and function of the user's code it came from, or empty.
     mend: what to do about it, or empty.
+    is_shared: whether it took other episodes along, so that it is not known whose doing it was.
     """
 
     phase: str
     message: str
     detail: str = ""
     mend: str = ""
+    is_shared: bool = False
 
 
 #: Shared, so typed as what nobody writes to.

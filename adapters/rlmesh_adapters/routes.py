@@ -65,6 +65,10 @@ class ConfiguredRoute:
         self._known: Sequence[EpisodeContext] | None = None
         self._has_answered = has_answered
 
+    def trust(self) -> None:
+        """Take the policy for one that has answered before."""
+        self._has_answered = True
+
     def predict(self, rows: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
         """Ask the policy for the asking rows' next actions; see AdapterEngine.predict."""
         with self._lock:

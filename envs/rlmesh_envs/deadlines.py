@@ -24,11 +24,13 @@ class deadline:  # noqa: N801 - reads as the context manager that it is
     timer (Windows, other threads than the main one) or somebody else uses it, nothing is ended.
     """
 
-    __slots__ = ("_before", "_is_armed", "_seconds")
+    __slots__ = ("_before", "_is_armed", "_seconds", "has_rung")
 
     def __init__(self, seconds: float) -> None:
         self._seconds = min(max(seconds, _SHORTEST), _LONGEST)
         self._is_armed = False
+        #: Whether it was this one that raised, not another one around it.
+        self.has_rung = False
         self._before: Any = None
 
     def __enter__(self) -> None:
@@ -53,6 +55,7 @@ class deadline:  # noqa: N801 - reads as the context manager that it is
 
     def _ring(self, number: int, frame: FrameType | None) -> None:
         if self._is_armed:
+            self.has_rung = True
             raise OverdueError
 
 
@@ -65,10 +68,13 @@ def limited(call: Call, seconds: float | None, what: str) -> Call:
         return call
 
     def within(*args: Any, **kwargs: Any) -> Any:
+        limit = deadline(seconds)
         try:
-            with deadline(seconds):
+            with limit:
                 return call(*args, **kwargs)
         except OverdueError as error:
+            if not limit.has_rung:
+                raise
             late = TimeoutError(f"{what} took longer than {seconds:g} s")
             raise late.with_traceback(error.__traceback__) from None
 

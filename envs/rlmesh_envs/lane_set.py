@@ -286,7 +286,7 @@ class LaneSet:
 
     def _rebuild(self, lane: int) -> None:
         with contextlib.suppress(Exception):  # what is broken may not even close
-            self.envs[lane].close()
+            self._limited(self.envs[lane].close, "close")()
         self.envs[lane] = self._builders[lane]()
         self._inner[lane], self._limit[lane] = _shortcut(self.envs[lane])
         self._reset[lane] = self._limited(self.envs[lane].reset, "reset")
@@ -301,7 +301,7 @@ class LaneSet:
         """Close every environment; one that cannot be closed does not stop the others."""
         for env in self.envs:
             with contextlib.suppress(Exception):
-                env.close()
+                self._limited(env.close, "close")()
 
 
 _MISSING = object()

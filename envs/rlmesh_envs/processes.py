@@ -190,7 +190,7 @@ class WorkerLanes:
                 greeting = known.connection.recv()
                 if isinstance(greeting, Failure):
                     return self._lose(worker, greeting)
-            limit = self._request.step_timeout
+            limit = self._request.step_timeout if phase == "step" else None
             if limit is not None and not known.connection.poll(limit * self._sizes[worker] + _GRACE_SECONDS):
                 known.process.kill()
                 message = f"the worker process gave no answer for {self._sizes[worker]} lanes of {limit:g} s each"
@@ -218,6 +218,8 @@ class WorkerLanes:
     def _lose(self, worker: int, failure: Failure) -> Failure:
         """Bury a worker; the episodes of all its lanes are lost."""
         self._bury(worker)
+        if self._sizes[worker] > 1:
+            failure = msgspec.structs.replace(failure, is_shared=True)
         self._lost.update({lane: failure for lane, place in self._place.items() if place[0] == worker})
         return failure
 

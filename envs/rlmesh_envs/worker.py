@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -54,7 +55,8 @@ def work(
         lanes, info = serve(known, num_lanes)
         connection.send(Greeting(lanes.single_observation_space, lanes.single_action_space, info))
     except (Exception, SystemExit) as error:
-        connection.send(_build_failure(error))
+        with contextlib.suppress(OSError):  # nobody may be there to be told
+            connection.send(_build_failure(error))
         return
     try:
         _answer(connection, lanes)

@@ -12,6 +12,8 @@ from .bisection import begins
 from .normal import quantile
 from .tango import restricted_variance
 
+_MOST_PAIRS = 10**12
+
 
 def detectable_rate_difference(n: int, discordance: float, *, alpha: float = 0.05, power: float = 0.8) -> float:
     """Return the smallest true drop of a rate that the exact one-sided paired test of n pairs finds, in (0, 1].
@@ -66,13 +68,16 @@ def pairs_needed_mean(std: float, margin: float, *, alpha: float = 0.05, power: 
 
     std: of the paired differences, at least 0. margin: above 0, in the unit of the std.
     The fewest whose `detectable_mean_difference` is not above the margin.
-    Raises ValueError for a margin of 0 or below, std below 0, either not finite, or alpha or power out of range.
+    Raises ValueError for a margin of 0 or below, std below 0, either not finite, or alpha or power out of range;
+    OverflowError where nobody could play so many.
     """
     _check_std(std)
     if not 0 < margin < math.inf:
         raise ValueError(f"margin must be finite and above 0, not {margin}")
     z_alpha, z_power = _quantiles(alpha, power)
     pairs = max(1, math.ceil(((z_alpha + z_power) * std / margin) ** 2))
+    if pairs > _MOST_PAIRS:
+        raise OverflowError(f"more than {_MOST_PAIRS:,} pairs would be needed")
     while detectable_mean_difference(std, pairs, alpha=alpha, power=power) > margin:
         pairs += 1
     return pairs

@@ -11,12 +11,10 @@ from rlmesh_cli.documents import shortened
 from rlmesh_cli.episodes import EpisodeResult
 from rlmesh_cli.evaluation import Evaluation
 from rlmesh_cli.exits import Exit
-from rlmesh_cli.gates import GateVerdict, info_metrics, judge, parse_gate
+from rlmesh_cli.gates import GateVerdict
 from rlmesh_cli.run_reader import read_run
-from rlmesh_cli.schema import recorded_rule
-from rlmesh_cli.stats import summarise
+from rlmesh_cli.stored_evaluation import evaluation_of
 from rlmesh_cli.tables import verification_text
-from rlmesh_cli.tallies import Tally
 from rlmesh_cli.wording import exact
 
 #: What an exit code means, for readers who do not know it.
@@ -156,25 +154,11 @@ def read_record(folder: Path) -> dict[str, Any]:
 
 
 def read_broken_run(folder: Path) -> Evaluation:
-    """Return what a run left that was broken off at once: its rows, and what they add up to so far.
+    """Return what a run left that was broken off: its rows, and what they add up to so far.
 
-    Raises HarnessError if it cannot be read, KeyError if its record is not whole.
+    Raises HarnessError if it cannot be read, or holds no row.
     """
-    record = read_record(folder)
-    route = record["route"]
-    rows = read_run(folder).rows
-    gates = tuple(parse_gate(text) for text in route["gates"])
-    metrics = tuple(dict.fromkeys((*route["metrics"], *info_metrics(gates))))
-    summary = summarise(rows, planned=len(record["seeds"]), rule=recorded_rule(route), metrics=metrics)
-    return Evaluation(
-        folder=folder,
-        status="interrupted",
-        rows=rows,
-        summary=summary,
-        verdicts=[judge(gate, summary) for gate in gates],
-        advisories=(),
-        tally=Tally(),
-        seconds=0.0,
-        in_flight=0,
-        seeded=record["seeded"],
-    )
+    evaluation = evaluation_of(read_run(folder))
+    if evaluation.status == "running":
+        evaluation.status = "interrupted"
+    return evaluation

@@ -46,7 +46,29 @@ def test_a_worker_that_dies_once_loses_nothing(tmp_path: Path) -> None:
     sound = play(tmp_path, DRAWS, "durable_toys:Diary", episodes=8)
     assert played.code == 0
     assert played.column("trace_hash") == sound.column("trace_hash")
-    assert played.rows[2]["attempts"] == 2
+    # Whose doing it was showed when it was played alone, and then it was nobody's.
+    assert played.column("attempts") == [1] * 8
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize("env", ["Dies", "DiesAtReset"])
+def test_a_worker_that_dies_takes_no_neighbour_along_whatever_the_lanes(
+    tmp_path: Path, env: str, lanes: int
+) -> None:
+    flags = {"episodes": 10, "num_envs": lanes, "vectorization": "async"}
+    played = play(tmp_path, DRAWS, f"durable_toys:{env}", **flags)
+    sound = play(tmp_path, DRAWS, "durable_toys:Diary", episodes=10)
+    assert played.code == 4
+    assert [row["index"] for row in played.rows if row["error"]] == [4]
+    assert played.column("attempts") == [1, 1, 1, 1, 2, 1, 1, 1, 1, 1]
+    for row, expected in zip(played.rows, sound.rows, strict=True):
+        assert row["index"] == 4 or row["trace_hash"] == expected["trace_hash"]
+
+
+def test_a_run_of_failing_resets_stops_when_too_many_episodes_have_errored(tmp_path: Path) -> None:
+    played = play(tmp_path, DRAWS, "durable_toys:NeverStarts", episodes=50, num_envs=2, max_errors=3)
+    assert played.code == 4
+    assert played.summary["errors"] < 8
 
 
 def test_a_worker_that_dies_twice_at_one_seed_costs_that_episode(tmp_path: Path) -> None:

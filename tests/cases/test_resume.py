@@ -59,7 +59,7 @@ def test_a_run_that_was_cut_off_ends_as_if_it_had_not_been(
     assert unarranged(played.rows) == unarranged(whole.rows)
     assert told(played.summary) == told(whole.summary)
     assert (folder / "episodes.jsonl").read_bytes().startswith(before)
-    assert [session["played"] for session in played.record["sessions"]] == [8, 8 - rows]
+    assert [session["played"] for session in played.record["sessions"]] == [rows, 8 - rows]
     assert played.record["status"] == "finished"
 
 

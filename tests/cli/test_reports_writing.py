@@ -205,7 +205,7 @@ def test_run_that_was_stopped_at_once_is_reported_from_what_it_left(tmp_path, ca
     files = {"junit": tmp_path / "junit.xml", "csv": tmp_path / "rows.csv", "summary": tmp_path / "page.md"}
     assert play(tmp_path, "zero", episodes=3, **files)[0] == 130
     assert len((tmp_path / "rows.csv").read_text().splitlines()) == 4
-    assert 'tests="2" failures="0" errors="1" skipped="1"' in (tmp_path / "junit.xml").read_text()
+    assert 'tests="2" failures="0" errors="1" skipped="0"' in (tmp_path / "junit.xml").read_text()
     assert (tmp_path / "page.md").read_text().startswith("## rlmesh: interrupted (exit code 130")
 
 

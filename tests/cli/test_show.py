@@ -44,7 +44,7 @@ def test_tables_are_those_that_eval_printed(tmp_path, capsys, monkeypatch):
 def test_run_that_missed_its_bars_is_shown_all_the_same(tmp_path):
     folder = golden_copy(tmp_path)
     change_json(folder, "run.json", lambda record: record["route"].update(gates=["mean_return > 499"]))
-    assert "missed mean_return > 499: mean_return is 458.50" in show(folder)
+    assert "missed mean_return > 499: mean_return is 458.5" in show(folder)
 
 
 def test_all_lists_every_episode(tmp_path):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rlmesh_adapters.errors import RouteError
 from rlmesh_cli.gates import parse_gate
 from rlmesh_cli.judgement.sequences import BettingSequence
-from rlmesh_cli.stopping import PairedBar, StoppingRule, Until, parse_until, sequence_of
+from rlmesh_cli.stopping import PairedBar, StoppingRule, Until, parse_until, rule_of
 
 GATE = parse_gate("success_rate >= 0.9")
 
@@ -103,8 +103,10 @@ def test_errors_count_as_failures_and_silence_does_not_count():
     sequence = BettingSequence(0.9)
     for value in (1.0, 0.0, 0.0):
         sequence.add(value)
-    assert sequence_of(rows, 0.9) == sequence.interval
-    assert sequence_of([row(0)], 0.9) is None
+    assert rule_of(rows, 0.9).interval == sequence.interval
+    assert rule_of([row(0)], 0.9).interval is None
+    # What comes after a missing one is not looked at.
+    assert rule_of([*rows, row(5, success=True)], 0.9).interval == sequence.interval
 
 
 @pytest.mark.parametrize(("share", "decision"), [(1.0, True), (0.2, False)])
@@ -162,3 +164,27 @@ def test_a_policy_that_does_the_same_is_shown_to_be_not_worse():
     assert made.paired_verdict == "not_worse"
     assert made.stop_at is not None
     assert made.stop_at < 2_000
+
+
+def test_episodes_that_only_repeat_others_are_looked_at_once():
+    outcomes = [row(index, success=True, start_hash=f"{index % 2:016x}") for index in range(40)]
+    made = rule("width<0.2", gates=())
+    made.take(outcomes)
+    two = BettingSequence(0.95)
+    two.add(1.0)
+    two.add(1.0)
+    assert (made.stop_at, made.interval) == (None, two.interval)
+    # Another course from a start that was seen: then chance comes after it, and all of them count.
+    made.take([row(40, success=True, start_hash="0" * 16, trace_hash="f" * 16)])
+    everyone = BettingSequence(0.95)
+    for _ in range(41):
+        everyone.add(1.0)
+    assert made.interval == everyone.interval
+
+
+def test_what_new_did_not_finish_is_lost_on_the_way_to_not_worse_and_nothing_on_the_way_to_worse():
+    known = dict.fromkeys(range(400), True)
+    bar = PairedBar(successes=known, margin=0.1, alpha=0.05)
+    made = rule(gates=(), paired=bar)
+    made.take([errored(index) if index % 2 else row(index, success=True) for index in range(400)])
+    assert (made.paired_verdict, made.stop_at) == ("inconclusive", None)

@@ -236,7 +236,7 @@ def test_advisories_show_severity_and_count():
 def test_last_lines_say_what_was_missed_and_where_the_run_is():
     lines = shown(full_run(), strict=True).splitlines()[-5:]
     assert lines == [
-        "missed success_rate >= 0.9: success_rate is 0.50",
+        "missed success_rate >= 0.9: success_rate is 0.5",
         "missed speed > 1: speed was not measured",
         "missed --strict: 1 caution",
         "1 of 20 episodes errored",
