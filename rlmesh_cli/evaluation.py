@@ -40,6 +40,7 @@ class Evaluation(msgspec.Struct, kw_only=True):
     probe: what was found before the run; None if nothing was looked for.
     stopped_at: episodes that count, where a stopping rule ended the run; None if all were to be played.
     baseline: what came of the comparison with it, see claims.comparison_record; None without one.
+    broken_off: what was to be done after the episodes and was interrupted, empty if nothing was.
     controls: what built-in policies made of the same episodes.
     """
 
@@ -61,6 +62,7 @@ class Evaluation(msgspec.Struct, kw_only=True):
     verification: Verification | None = None
     stopped_at: int | None = None
     baseline: dict[str, Any] | None = None
+    broken_off: str = ""
     controls: tuple[ControlResult, ...] = ()
 
     @property

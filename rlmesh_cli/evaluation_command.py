@@ -165,7 +165,7 @@ def exit_code(evaluation: Evaluation, *, strict: bool) -> Exit:
     A missed bar comes before one that is open, and that before errored episodes. Errored episodes that a passed
     gate on `errors` allows are no reason to fail, unless they ended the run.
     """
-    if evaluation.status == "interrupted":
+    if evaluation.status == "interrupted" or evaluation.broken_off:
         return Exit.INTERRUPTED
     differs = evaluation.verification is not None and evaluation.verification.verdict == "differs"
     is_missed = any(not verdict.passed and not verdict.is_open for verdict in evaluation.verdicts)

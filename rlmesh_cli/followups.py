@@ -104,7 +104,7 @@ class Followups:
                 watch=lambda rollout: self._watch(rollout, stopper),
             )
             if self._is_stopping:
-                self._note_broken_off("the controls")
+                self._note_broken_off(evaluation, "the controls")
                 return
             self._store.write_rows(f"control-{name}.jsonl", control)
             result = judge_control(name, evaluation.rows, control, confidence=route.confidence)
@@ -155,11 +155,12 @@ class Followups:
             self._watch(rollout, stopper)
             again = [row for rows in rollout.run() for row in rows]
         if self._is_stopping:
-            self._note_broken_off("the verification of lanes")
+            self._note_broken_off(evaluation, "the verification of lanes")
         else:
             evaluation.verification = verify(evaluation.rows, again, self._reels, reels)
 
-    def _note_broken_off(self, what: str) -> None:
+    def _note_broken_off(self, evaluation: Evaluation, what: str) -> None:
+        evaluation.broken_off = what
         self._stage.engine.advisories.add(
             "followup-broken-off", "caution", f"{what} was broken off; the run itself is complete", subject=what
         )

@@ -76,7 +76,11 @@ class Session:
         reopened = resumption.reopen(self._record.make("running"))
         if reopened is not None:
             self._opened, stored = reopened
-            self._bars.refuse_itself(stored.folder)
+            try:
+                self._bars.refuse_itself(stored.folder)
+            except BaseException:
+                self._opened.close()
+                raise
             self._record.go_on(stored)
             # Also those beyond an earlier end: another bar may want them.
             self._rows = stored.every_row

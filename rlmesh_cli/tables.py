@@ -219,6 +219,8 @@ def _last_lines(evaluation: Evaluation, *, strict: bool) -> list[str]:
         )
         if evaluation.seeded:
             lines.append(f"go on with: rlmesh eval --resume {shlex.quote(_short(evaluation.folder))}")
+    elif evaluation.broken_off:
+        lines.append(f"interrupted: {evaluation.broken_off} was broken off; all episodes are saved")
     elif evaluation.status == "stopped":
         errors, played = evaluation.summary.errors, evaluation.summary.episodes
         lines.append(f"stopped by --max-errors: {errors} of {played} episodes errored")

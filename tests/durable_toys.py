@@ -38,7 +38,7 @@ class Diary(gym.Env):
         self.t += 1
         reward = float((self.seed * 7 + int(action)) % 5) + 0.1
         is_over = self.t == self.length
-        info = {"is_success": (self.seed + int(action)) % 3 > 0} if is_over else {}
+        info = {"is_success": (self.seed + int(action)) % 3 > 0, "score": float(self.seed)} if is_over else {}
         return np.array([float(self.t), self.seed]), reward, is_over, False, info
 
 
@@ -133,6 +133,47 @@ class TenStarts(Diary):
 
     def reset(self, *, seed=None, options=None):
         return super().reset(seed=seed % self.starts)
+
+
+class StartsAndNone(Diary):
+    """Two starts for even seeds, which alone decide the course, always a success; none for odd ones."""
+
+    def reset(self, *, seed=None, options=None):
+        if seed % 2:
+            raise RuntimeError("no start")
+        return super().reset(seed=seed % 4)
+
+    def step(self, action):
+        observation, reward, is_over, truncated, _ = super().step(action)
+        return observation, reward, is_over, truncated, {"is_success": True} if is_over else {}
+
+
+class LeavesItsSpace(Diary):
+    """Of seed 0 the observations are outside their space."""
+
+    observation_space = spaces.Box(0, 50, (2,), np.float64)
+
+    def step(self, action):
+        observation, *rest = super().step(action)
+        return observation + (100 if self.seed == 0 else 0), *rest
+
+
+class OnlyOnce(Diary):
+    """Can be built one time; `mark` is a folder of marks."""
+
+    def __init__(self, mark: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if (Path(mark) / "built").exists():
+            raise RuntimeError("there is only one")
+        (Path(mark) / "built").touch()
+
+
+class SlowToBuild(Diary):
+    """Takes its time in the constructor, and none in its steps."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        time.sleep(0.6)
+        super().__init__(**kwargs)
 
 
 class Draws:

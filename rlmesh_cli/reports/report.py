@@ -89,6 +89,8 @@ def ending(report: Report) -> str:
     if report.cause:
         return report.cause
     run = report.evaluation
+    if run is not None and run.broken_off:
+        return f"{run.broken_off} was broken off; all episodes were played"
     if run is None or run.status == "finished":
         return ""
     return f"{run.status} after {run.summary.episodes} of {run.summary.planned} episodes"

@@ -108,6 +108,12 @@ def test_a_step_and_a_reset_that_hang_are_errors_of_their_episodes(tmp_path: Pat
     ]
 
 
+def test_building_an_environment_is_no_step(tmp_path: Path) -> None:
+    flags = {"episodes": 3, "num_envs": 2, "step_timeout": 0.2, "is_probed": False}
+    for vectorization in ("sync", "async"):
+        assert play(tmp_path, DRAWS, "durable_toys:SlowToBuild", vectorization=vectorization, **flags).code == 0
+
+
 def test_a_worker_that_cannot_be_interrupted_is_killed(tmp_path: Path) -> None:
     flags = {"episodes": 4, "num_envs": 2, "vectorization": "async", "step_timeout": 0.2}
     played = play(tmp_path, DRAWS, "durable_toys:Deaf", **flags)

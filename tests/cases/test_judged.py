@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from running import Played, play, unarranged
+from scipy.stats import binomtest
 
 DRAWS = "durable_toys:Draws"
 DIARY = "durable_toys:Diary"
@@ -227,3 +228,93 @@ def test_success_that_has_to_be_held(tmp_path: Path) -> None:
         "at_reset": 0,
     }
     assert [name for name, one in found.items() if one["is_declared"]] == ["held 2"]
+
+
+def test_a_run_that_was_stopped_by_errors_is_never_a_pass(tmp_path: Path) -> None:
+    flags = {"episodes": 50, "max_errors": 1, "gates": ("errors <= 10", "success_rate >= 0.1")}
+    played = play(tmp_path, "idle", "toys:Fragile-v0", **flags)
+    assert (played.code, played.record["status"]) == (4, "stopped")
+
+
+def test_a_baseline_that_cannot_tell_leaves_the_run_complete(tmp_path: Path, capsys: Any) -> None:
+    """Every episode of the new run errors."""
+    base = play(tmp_path, "idle", "toys:Coins-v0", episodes=4)
+    new = play(
+        tmp_path,
+        "idle",
+        "durable_toys:NeverStarts",
+        episodes=4,
+        baseline=str(base.folder),
+        allowed=("env", "env.version", "limits.steps"),
+    )
+    assert (new.code, new.record["status"], new.summary["errors"]) == (3, "finished", 4)
+    assert "NEW cannot be held against BASE" in capsys.readouterr().out
+
+
+def test_seeds_that_are_not_those_of_the_baseline_are_refused_first(tmp_path: Path, capsys: Any) -> None:
+    base = play(tmp_path, DRAWS, DIARY, episodes=4)
+    new = play(tmp_path, DRAWS, DIARY, episodes=4, seed=100, baseline=str(base.folder))
+    assert (new.code, new.folder) == (2, None)
+    assert "have no seed in common" in capsys.readouterr().err
+
+
+def test_a_margin_of_a_metric_means_that_it_is_judged(tmp_path: Path, noisy: str) -> None:
+    base = cartpole(tmp_path, noisy, 0.0)
+    new = cartpole(tmp_path, noisy, 0.0, baseline=str(base.folder), margins=("return=5",))
+    assert new.code == 0
+    assert new.summary["baseline"]["claim"]["metrics"] == ["mean_return"]
+
+
+def test_controls_that_cannot_be_played_leave_the_run_complete(tmp_path: Path, capsys: Any) -> None:
+    mark = tmp_path / "mark"
+    mark.mkdir()
+    flags = {"episodes": 3, "controls": "zero", "env_args": (f"mark={mark}",)}
+    played = play(tmp_path, DRAWS, "durable_toys:OnlyOnce", **flags)
+    assert (played.code, played.record["status"], len(played.rows)) == (2, "finished", 3)
+    assert played.summary["episodes"] == 3
+    said = capsys.readouterr().err
+    assert "there is only one" in said
+    assert f"the run itself is complete, in {played.folder}" in said
+
+
+def test_what_the_policy_did_not_finish_is_no_lead_over_a_control(tmp_path: Path) -> None:
+    """Of ten episodes the policy finishes five and wins them; doing nothing wins all ten."""
+    file = tmp_path / "half.py"
+    file.write_text(
+        "def predict(obs):\n    if obs[1] % 2 and obs[0] == 1:\n        raise ValueError('no')\n    return 0\n"
+    )
+    played = play(tmp_path, str(file), "toys:Coins-v0", episodes=10, controls="zero")
+    (control,) = played.summary["controls"]
+    assert (control["success"]["pairs"], control["success"]["policy"], control["success"]["control"]) == (
+        10,
+        0.5,
+        1.0,
+    )
+    assert (control["returns"]["pairs"], control["returns"]["left_out"]) == (5, 5)
+    assert played.advisory("control-not-beaten") is not None
+
+
+def test_repeated_starts_count_once_in_every_interval(tmp_path: Path) -> None:
+    """Metrics, meanings and controls too."""
+    flags = {"metrics": ("score",), "controls": "zero", "env_args": ("starts=2",), "success": "is_success"}
+    many = play(tmp_path, "idle", "durable_toys:TenStarts", episodes=20, **flags)
+    two = play(tmp_path, "idle", "durable_toys:TenStarts", episodes=2, **flags)
+    for pick in (
+        lambda summary: summary["metrics"]["score"]["interval"],
+        lambda summary: summary["returns"]["interval"],
+        lambda summary: [one["interval"] for one in summary["meanings"]],
+        lambda summary: summary["controls"][0]["success"]["interval"],
+    ):
+        assert pick(many.summary) == pick(two.summary)
+
+
+def test_failed_resets_stay_in_the_interval_beside_repeated_starts(tmp_path: Path) -> None:
+    """Two starts, played twice each, and four resets that fail: two of six, not two of two."""
+    played = play(tmp_path, "idle", "durable_toys:StartsAndNone", episodes=8)
+    assert played.summary["success"]["rate"] == 0.5
+    interval = played.summary["success"]["interval"]
+    expected = binomtest(2, 6).proportion_ci(method="exact")
+    assert (interval["low"], interval["high"]) == (
+        pytest.approx(expected.low, abs=1e-9),
+        pytest.approx(expected.high, abs=1e-9),
+    )

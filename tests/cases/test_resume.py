@@ -304,3 +304,106 @@ def test_three_kills_change_nothing(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_twenty_kills_change_nothing(tmp_path: Path) -> None:
     chaos(tmp_path, 20, 700)
+
+
+FAILS_LATE = """
+class Policy:
+    def predict(self, obs):
+        if obs[1] >= 3:
+            raise ValueError("no idea")
+        return 1
+"""
+
+
+def test_a_policy_that_answered_before_may_fail_first_thing_in_the_next_sitting(tmp_path: Path) -> None:
+    file = tmp_path / "fails_late.py"
+    file.write_text(FAILS_LATE)
+    whole = play(tmp_path, str(file), DIARY, episodes=6)
+    assert whole.code == 4
+    folder = cut(play(tmp_path, str(file), DIARY, episodes=6), 3)
+    code, played = resume(folder)
+    assert (code, played.record["status"]) == (4, "finished")
+    assert unarranged(played.rows) == unarranged(whole.rows)
+    assert told(played.summary) == told(whole.summary)
+
+
+def test_what_an_earlier_sitting_advised_is_not_forgotten(tmp_path: Path) -> None:
+    """Seed 0 leaves its observation space, the others do not; --strict counts cautions."""
+    flags = {"episodes": 6, "strict": True}
+    whole = play(tmp_path, DRAWS, "durable_toys:LeavesItsSpace", **flags)
+    assert whole.code == 1
+    folder = cut(play(tmp_path, DRAWS, "durable_toys:LeavesItsSpace", **flags), 3)
+    code, played = resume(folder, strict=True)
+    assert code == 1
+    assert played.advisory("observation-outside") == whole.advisory("observation-outside")
+    assert told(played.summary) == told(whole.summary)
+    again, played = resume(folder, strict=True)
+    assert (again, played.advisory("observation-outside")) == (1, whole.advisory("observation-outside"))
+
+
+def test_a_stopped_run_goes_on_where_another_bar_wants_more(tmp_path: Path) -> None:
+    """Episodes beyond the end were played, and are not played again."""
+    flags = {"episodes": 120, "num_envs": 5, "until": "decided", "success": "return >= 1"}
+    easy = play(tmp_path, DRAWS, DIARY, gates=("success_rate >= 0.3",), **flags)
+    assert easy.record["stopped_at"] < 60
+    assert easy.folder is not None
+    before = sorted(easy.written)
+    code, harder = resume(easy.folder, gates=("success_rate >= 0.93",))
+    direct = play(tmp_path, DRAWS, DIARY, gates=("success_rate >= 0.93",), **flags)
+    assert code == direct.code == 0
+    assert sorted(harder.written) == sorted(set(harder.written))
+    assert set(before) <= set(harder.written)
+    assert harder.record["stopped_at"] == direct.record["stopped_at"] > easy.record["stopped_at"]
+    assert harder.summary["success"] == direct.summary["success"]
+
+
+def test_a_stopped_run_that_is_resumed_says_the_same(tmp_path: Path) -> None:
+    flags = {"episodes": 120, "num_envs": 5, "until": "width<0.5", "success": "return >= 1"}
+    played = play(tmp_path, DRAWS, DIARY, **flags)
+    assert played.folder is not None
+    _, again = resume(played.folder)
+    queue = {name: count for name, count in played.summary["queue"].items() if name != "started"}
+    rest = played.summary["queue"]["discarded"] - played.summary["in_flight"]
+    assert again.summary["queue"]["discarded"] == rest
+    assert again.summary["queue"]["counted"] == queue["counted"]
+    assert again.record["stopped_at"] == played.record["stopped_at"]
+
+
+def test_a_run_cannot_be_its_own_baseline(tmp_path: Path, capsys: Any) -> None:
+    base = play(tmp_path, DRAWS, DIARY, episodes=8)
+    out = tmp_path / "runs"
+    code = int(run(Request(policy=DRAWS, env=DIARY, episodes=8, baseline=str(base.folder), out=out, quiet=True)))
+    new = read_run(out, code)
+    assert new.record["route"]["baseline"]["run"] == str(base.folder)
+    folder = cut(new, 3)
+    assert resume(folder)[0] == 0
+    assert read_run(out, 0).summary["baseline"]["base"]["run"] == str(base.folder)
+    assert resume(folder, baseline="latest")[0] == 2
+    assert "it cannot be its own baseline" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("folder_name", ["my.pyproj", ".pyenv"])
+def test_a_policy_in_a_folder_that_looks_like_a_file_is_found_again(tmp_path: Path, folder_name: str) -> None:
+    (tmp_path / folder_name).mkdir()
+    file = tmp_path / folder_name / "acts.py"
+    file.write_text("class Acts:\n    def predict(self, obs):\n        return 1\n")
+    folder = cut(play(tmp_path, f"{file}:Acts", DIARY, episodes=4), 2)
+    assert resume(folder)[0] == 0
+
+
+def test_auto_passes_by_runs_without_seeds_of_their_own(tmp_path: Path) -> None:
+    out = tmp_path / "runs"
+    given = {"policy": "zero", "env": "CartPole-v1", "episodes": 4, "num_envs": 2, "vectorization": "native"}
+    request = Request(**given, resume="auto", quiet=True, out=out)
+    assert int(run(request)) == 0
+    cut(read_run(out, 0), 2)
+    assert int(run(request)) == 0
+    assert len(list(out.iterdir())) == 2
+
+
+def test_nothing_that_could_be_verified_is_said_to_be_verified(tmp_path: Path) -> None:
+    played = play(tmp_path, DRAWS, DIARY, episodes=3)
+    assert played.folder is not None
+    code, again = resume(played.folder, verify_lanes=2, strict=True)
+    assert (code, again.summary["verification"]) == (1, None)
+    assert again.advisory("lanes-not-verified") is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,39 @@ def test_a_signal_before_the_first_episode_is_over_leaves_a_readable_run(tmp_pat
     assert played.rows == []
     assert played.summary["mean_return"] is played.summary["success_rate"] is None
     assert played.record["status"] == "interrupted"
+
+
+@pytest.mark.parametrize("what", [("--controls", "zero,hold"), ("--verify-lanes", "40")])
+@pytest.mark.parametrize("sent", [1, 2])
+def test_ctrl_c_after_the_last_episode_leaves_a_complete_run(
+    tmp_path: Path, what: tuple[str, str], sent: int
+) -> None:
+    """What follows the episodes is broken off; the run itself is finished, with its summary."""
+    out = tmp_path / "runs"
+    nap = ("--env-arg", "nap=0.01", "--num-envs", "2", "--no-probe")
+    process = start(
+        *("durable_toys:Draws", "--env", "durable_toys:Diary", "-n", "40", *nap, *what),
+        *("--out", str(out), "--json"),
+        cwd=tmp_path,
+    )
+    _wait_for_summary(out)
+    for _ in range(sent):
+        os.kill(process.pid, signal.SIGINT)
+        time.sleep(0.02)
+    code, _, err = finish(process, seconds=30)
+    played = read_run(out, code)
+    assert b"Traceback" not in err
+    assert (played.record["status"], played.summary["status"], len(played.rows)) == ("finished", "finished", 40)
+    assert code == 130
+    if sent == 1:
+        advisory = played.advisory("followup-broken-off")
+        assert advisory is not None
+        assert "the run itself is complete" in advisory["message"]
+
+
+def _wait_for_summary(out: Path) -> None:
+    until = time.monotonic() + 30
+    while not list(out.glob("*/summary.json")):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    time.sleep(0.15)

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from rlmesh_adapters.probe.lab import OverdueError
-from rlmesh_envs.deadlines import deadline
+from rlmesh_envs.deadlines import deadline, limited
 
 
 def sleep() -> None:
@@ -86,3 +86,21 @@ def test_other_threads_have_none():
     thread.start()
     thread.join()
     assert done
+
+
+def test_a_limited_call_that_hangs_is_an_error_with_its_place():
+    with pytest.raises(TimeoutError, match=r"the call took longer than 0\.05 s") as raised:
+        limited(sleep, 0.05, "the call")()
+    assert "sleep" in [frame.name for frame in raised.traceback]
+
+
+def test_a_limited_call_gives_what_the_call_gives():
+    assert limited(lambda one, *, other: (one, other), 1.0, "it")(1, other=2) == (1, 2)
+    assert limited(sleep, None, "it") is sleep
+
+
+def test_the_ring_of_a_limit_around_it_is_passed_on():
+    began = time.monotonic()
+    with pytest.raises(OverdueError), deadline(0.05):
+        limited(sleep, 20.0, "the call")()
+    assert time.monotonic() - began < 10
