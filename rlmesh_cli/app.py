@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import signal
 import sys
+import threading
 
 import typer
 
@@ -15,6 +17,7 @@ from .commands.probe import probe_command
 from .commands.replay import replay_command
 from .commands.runs import runs_command
 from .commands.show import show_command
+from .exits import Exit
 from .lean import LeanCommand, LeanGroup
 
 app = typer.Typer(
@@ -63,5 +66,10 @@ def main() -> None:
             stream.reconfigure(errors="replace")
     try:
         app()
+    except KeyboardInterrupt:  # one that came when the command had its result already
+        sys.exit(int(Exit.INTERRUPTED))
     finally:
+        # What is left is to leave; a signal now would only change the exit code.
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
         gc.freeze()

