@@ -99,7 +99,7 @@ def test_ctrl_c_after_the_last_episode_leaves_a_complete_run(
 ) -> None:
     """What follows the episodes is broken off; the run itself is finished, with its summary."""
     out = tmp_path / "runs"
-    nap = ("--env-arg", "nap=0.01", "--num-envs", "2", "--no-probe")
+    nap = ("--env-arg", "nap=0.004", "--num-envs", "2", "--no-probe")
     process = start(
         *("durable_toys:Draws", "--env", "durable_toys:Diary", "-n", "40", *nap, *what),
         *("--out", str(out), "--json"),
