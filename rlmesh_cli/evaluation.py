@@ -40,7 +40,7 @@ class Evaluation(msgspec.Struct, kw_only=True):
     probe: what was found before the run; None if nothing was looked for.
     stopped_at: episodes that count, where a stopping rule ended the run; None if all were to be played.
     baseline: what came of the comparison with it, see claims.comparison_record; None without one.
-    controls: what built-in policies made of the same episodes.
+    controls: what built-in policies made of the same episodes. is_chunked: whether planned actions were replayed.
     """
 
     folder: Path
@@ -55,6 +55,7 @@ class Evaluation(msgspec.Struct, kw_only=True):
     seeded: bool
     lanes: int = 1
     discarded: int = 0
+    is_chunked: bool = False
     instances: str = "shared"
     probe: dict[str, Any] | None = None
     verification: Verification | None = None

@@ -26,9 +26,11 @@ from .asking import Asking
 from .episodes import Episode, EpisodeResult
 from .outcomes import InfoReader
 from .plays import Ending, Play, finish
+from .schedules import Schedule
 from .seats import Seats
 from .tallies import Shares, Tally
 from .traces import Column, TraceBook
+from .unread import SkippingLanes, UnreadSteps
 
 
 class Lanes(Protocol):
@@ -66,6 +68,8 @@ class Rollout:
     gets a fixed share of the plan beforehand, so that short episodes are not over-counted.
     engine, route: the configured policy. contract, plan: how it was configured.
     episodes: the plan. reader: what is read from infos. limits: see Limits.
+    is_aligned: whether episodes start where a chunk ends, see Schedule; of lanes that step by themselves.
+    skipping: the lanes, if those that only replay shall be stepped without rendering; None renders every step.
     clock: returns seconds. on_answer: called once, when the policy's first call went well.
     on_tick: called at most four times a second while episodes run.
     on_trace: called with index, rewards and actions of each episode that ends (see TraceBook), to copy them.
@@ -84,6 +88,8 @@ class Rollout:
         limits: Limits,
         clock: Callable[[], float],
         is_seeded: bool = True,
+        is_aligned: bool = False,
+        skipping: SkippingLanes | None = None,
         on_answer: Callable[[], None] = lambda: None,
         on_tick: Callable[[Tally], None] = lambda tally: None,
         on_trace: Callable[[int, Sequence[Column]], None] | None = None,
@@ -103,9 +109,14 @@ class Rollout:
         self._plays = self._seats.plays
         self._waiting: dict[int, Play] = {}
         self._again: set[int] = set()
+        replay = ChunkReplay(lanes.num_envs, plan.horizon)
+        self._schedule = Schedule(replay, plan.horizon if is_aligned else 1)
+        self._step_lanes = lanes.step_lanes
+        if skipping is not None:
+            self._step_lanes = UnreadSteps(skipping, replay, self.tally).step_lanes
         self._asking = Asking(
             engine.route(route).predict,
-            ChunkReplay(lanes.num_envs, plan.horizon),
+            replay,
             plan=plan,
             plays=self._plays,
             shares=self._shares,
@@ -145,11 +156,11 @@ class Rollout:
         """
         roster, clock = self._seats.roster, self._clock
         count, lanes, episodes = roster.count, roster.lanes, roster.episodes
-        step_lanes, stretch = self._lanes.step_lanes, self._trace.open(roster)
+        step_lanes, stretch = self._step_lanes, self._trace.open(roster)
         asking, predict = self._asking, self._asking.predict
         is_direct = asking.is_direct(roster)
         observations = self._seats.observations
-        most = min(self._step_limit_at - self._shares.steps, self._trace.room)
+        most = min(min(self._step_limit_at, self._schedule.boundary) - self._shares.steps, self._trace.room)
         if not asking.has_answered:
             most = 1
         wake_at = min(self._deadline, self._tick_at)
@@ -237,6 +248,8 @@ class Rollout:
         if steps.started is not None:
             failed, freed = self._join_or_fail(steps.started, self._waiting)
             results += failed + self._start(freed)
+        if self._shares.steps >= self._schedule.boundary:
+            results += self._start(())
         return results
 
     def _capped(self, roster: Roster, ended: set[int], now: float) -> list[Ending]:
@@ -287,9 +300,9 @@ class Rollout:
         return True
 
     def _start(self, lanes: Sequence[int]) -> list[EpisodeResult]:
-        """Start the next planned episode on each free lane; a failed reset frees it again."""
+        """Start the next planned episode on each free lane that need not rest; a failed reset frees it again."""
         results: list[EpisodeResult] = []
-        free: Sequence[int] = lanes
+        free = self._schedule.admit(lanes, self._plays, self._shares.steps)
         while free:
             plays = {lane: self._next_play(lane) for lane in free if self._queues[lane]}
             if not plays:

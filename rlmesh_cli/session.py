@@ -17,7 +17,7 @@ from .episodes import Episode, EpisodeResult, plan_episodes
 from .estimating import estimator_of
 from .evaluation import Evaluation, RunInterruptedError, summary_record
 from .gates import Gate
-from .judging import note_results
+from .judging import note_frames, note_results
 from .rollout import Rollout
 from .run_record import RunRecord
 from .stage import Stage, staged
@@ -248,6 +248,7 @@ class Session:
         )
         summary = self._bars.with_sequence(summary, book)
         note_results(book, summary, stage.env, stage.contract, guard=stage.guard, casts=rollout.casts)
+        note_frames(book, rollout.tally)
         store = self._store()
         controls = self._play_controls(rows, watcher) if status == "finished" else ()
         evaluation = Evaluation(
@@ -262,6 +263,7 @@ class Session:
             in_flight=rollout.in_flight,
             lanes=stage.lanes.num_envs,
             seeded=stage.env.is_seeded,
+            is_chunked=stage.plan.is_chunked,
             instances=stage.plan.sharing,
             probe=stage.probe,
             stopped_at=stopped_at,
