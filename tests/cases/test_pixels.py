@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from running import Played, play, unarranged
+from running import Played, play, strict_loads, unarranged
+from typer.testing import CliRunner
+
+from rlmesh_cli.app import app
 
 FILM = "chunk_toys:Film-v0"
 LENGTHS = [1, 8, 9, 20, 3, 13]
@@ -62,6 +65,27 @@ def test_rows_are_the_same_with_and_without_the_frames_that_nobody_reads(
     # The action after the last one of a chunk is not planned yet.
     assert skipped(wanted) == sum(row["length"] - row["length"] // horizon for row in wanted.rows) * (horizon > 1)
     assert skipped(always) == 0
+
+
+@settings(
+    max_examples=15,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(lengths=st.lists(st.integers(1, 30), min_size=1, max_size=12), num_envs=st.integers(1, 5))
+def test_lanes_that_ask_at_different_times_read_whole_frames(
+    tmp_path: Path, lengths: list[int], num_envs: int
+) -> None:
+    """Each lane asks for one call in each chunk of its own, whatever its length; all other frames are left out."""
+    flags = {"lengths": lengths, "num_envs": num_envs, "horizon": 8}
+    wanted = film(tmp_path, "viewing:Glancing", **flags)
+    always = film(tmp_path, "viewing:Glancing", pixels="always", **flags)
+    assert wanted.column("error") == [None] * len(lengths)
+    assert unarranged(wanted.rows) == unarranged(always.rows)
+    # Of each chunk the last frame is rendered, unless the episode ended before; the first comes with the reset.
+    whole = [row["policy_calls"] - (row["dropped_actions"] > 0) for row in wanted.rows]
+    assert skipped(wanted) == sum(lengths) - sum(whole)
 
 
 def test_only_first_frames_and_those_that_are_asked_with_are_rendered(tmp_path: Path) -> None:
@@ -159,6 +183,23 @@ def test_every_frame_is_rendered(tmp_path: Path, flags: dict[str, Any]) -> None:
     assert played.column("error") == [None] * len(LENGTHS)
     assert skipped(played) == 0
     assert played.advisory("frames-skipped") is None
+
+
+def test_a_replay_sees_every_frame(tmp_path: Path) -> None:
+    played = film(tmp_path)
+    assert skipped(played) == 54 - 12
+    chunk_toys.RENDERED.clear()
+    result = CliRunner().invoke(app, ["replay", str(played.folder), "3"])
+    assert result.exit_code == 0, result.output
+    assert sorted(set(chunk_toys.RENDERED)) == [(3, t) for t in range(21)]
+
+
+def test_a_stored_run_says_again_what_it_cost(tmp_path: Path) -> None:
+    played = film(tmp_path)
+    result = CliRunner().invoke(app, ["show", str(played.folder), "--json"])
+    assert strict_loads(result.stdout)["time"] == played.summary["time"]
+    shown = CliRunner().invoke(app, ["show", str(played.folder)]).stdout
+    assert "42 frames not rendered" in " ".join(shown.split())
 
 
 def wrapped(tmp: Path, name: str, **flags: Any) -> Played:

@@ -39,6 +39,16 @@ class Seeing:
         return ((seen[:, :1].astype(np.int64) + np.arange(8)) % 32).astype(np.int64)
 
 
+class Glancing:
+    """Plans eight actions from the first frame of an episode, and one to eight from later ones."""
+
+    def predict_chunk(self, obs):
+        seen = int(obs["pixels"][0, 0, 0])
+        assert seen < 254, "read a frame that was left out"
+        length = 8 if obs["state"][0] == 0 else 1 + seen % 8
+        return (seen + np.arange(length)) % 32
+
+
 class Slow(Seeing):
     """Takes `seconds` for a call."""
 
