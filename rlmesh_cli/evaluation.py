@@ -41,7 +41,7 @@ class Evaluation(msgspec.Struct, kw_only=True):
     stopped_at: episodes that count, where a stopping rule ended the run; None if all were to be played.
     baseline: what came of the comparison with it, see claims.comparison_record; None without one.
     broken_off: what was to be done after the episodes and was interrupted, empty if nothing was.
-    controls: what built-in policies made of the same episodes.
+    controls: what built-in policies made of the same episodes. is_chunked: whether planned actions were replayed.
     """
 
     folder: Path
@@ -57,6 +57,7 @@ class Evaluation(msgspec.Struct, kw_only=True):
     lanes: int = 1
     sittings: int = 1
     discarded: int = 0
+    is_chunked: bool = False
     instances: str = "shared"
     probe: dict[str, Any] | None = None
     verification: Verification | None = None

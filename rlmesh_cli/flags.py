@@ -34,6 +34,8 @@ class RouteRequest(msgspec.Struct, frozen=True, kw_only=True):
     seed: int | None = None
     seeds: str | None = None
     horizon: int | None = None
+    schedule: str | None = None
+    pixels: str | None = None
     max_episode_steps: int | None = None
     max_episode_seconds: float | None = None
     step_timeout: float | None = None
@@ -65,6 +67,8 @@ _SIMPLE: dict[str, KeyPath] = {
     "num_envs": ("num_envs",),
     "seed": ("seed",),
     "horizon": ("horizon",),
+    "schedule": ("schedule",),
+    "pixels": ("env", "pixels"),
     "max_episode_steps": ("env", "max_episode_steps"),
     "max_episode_seconds": ("env", "max_episode_seconds"),
     "step_timeout": ("env", "step_timeout"),

@@ -7,6 +7,7 @@ from rlmesh_adapters.contract import RouteContract
 from rlmesh_envs.request import EnvInfo
 
 from .stats import Summary
+from .tallies import Tally
 
 #: What rows add up to is noted anew by every sitting of a run; other advisories are kept from one to the next.
 RESULT_CODES = frozenset(
@@ -86,4 +87,16 @@ def note_results(
             "no-time-limit",
             "caution" if capped else "info",
             f"the environment registers no time limit: episodes are ended after {guard:,} steps ({capped} were)",
+        )
+
+
+def note_frames(book: AdvisoryBook, tally: Tally) -> None:
+    """Note how many frames were not rendered, because the policy executed what it had planned."""
+    if tally.frames_skipped:
+        book.add(
+            "frames-skipped",
+            "info",
+            f"{tally.frames_skipped:,} of {tally.steps:,} observations came without new pixels: the policy's next "
+            "action was planned already",
+            count=tally.frames_skipped,
         )

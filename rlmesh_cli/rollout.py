@@ -5,7 +5,6 @@ Axes: N lanes, R running lanes (rows of the roster), M asking rows.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count as count_from
 from typing import Any, Protocol
@@ -14,7 +13,6 @@ import msgspec
 
 from rlmesh_adapters.batches import Batch, BatchLayout, row_of, take_rows
 from rlmesh_adapters.chunks import ChunkReplay
-from rlmesh_adapters.context import EpisodeContext
 from rlmesh_adapters.contract import RouteContract, RoutePlan
 from rlmesh_adapters.engine import AdapterEngine
 from rlmesh_adapters.errors import NO_FAILURES, Failure
@@ -24,11 +22,14 @@ from rlmesh_envs.steps import LaneResets, LaneSteps
 
 from .asking import Asking
 from .episodes import Episode, EpisodeResult
+from .lineup import Lineup
 from .outcomes import InfoReader
 from .plays import Ending, Play, finish
+from .schedules import Schedule
 from .seats import Seats
 from .tallies import Shares, Tally
 from .traces import Column, TraceBook
+from .unread import SkippingLanes, UnreadSteps
 
 
 class Lanes(Protocol):
@@ -66,6 +67,8 @@ class Rollout:
     gets a fixed share of the plan beforehand, so that short episodes are not over-counted.
     engine, route: the configured policy. contract, plan: how it was configured.
     episodes: the plan. reader: what is read from infos. limits: see Limits.
+    is_aligned: whether episodes start where a chunk ends, see Schedule; of lanes that step by themselves.
+    skipping: the lanes, if those that only replay shall be stepped without rendering; None renders every step.
     clock: returns seconds. on_answer: called once, when the policy's first call went well.
     on_tick: called at most four times a second while episodes run.
     on_trace: called with index, rewards and actions of each episode that ends (see TraceBook), to copy them.
@@ -84,6 +87,8 @@ class Rollout:
         limits: Limits,
         clock: Callable[[], float],
         is_seeded: bool = True,
+        is_aligned: bool = False,
+        skipping: SkippingLanes | None = None,
         on_answer: Callable[[], None] = lambda: None,
         on_tick: Callable[[Tally], None] = lambda tally: None,
         on_trace: Callable[[int, Sequence[Column]], None] | None = None,
@@ -94,21 +99,23 @@ class Rollout:
         self.casts = ""
         self._lanes, self._engine, self._route = lanes, engine, route
         self._reader, self._limits, self._clock = reader, limits, clock
-        self._is_seeded = is_seeded
         self._on_tick, self._on_trace = on_tick, on_trace
         self._trace = TraceBook(lanes.num_envs, contract.action)
         self._shares = Shares()
-        self._queues = _queues(episodes, lanes.num_envs, is_seeded=is_seeded)
+        self._lineup = Lineup(episodes, lanes.num_envs, is_seeded=is_seeded, clock=clock)
         self._seats = Seats(BatchLayout(contract.observation))
         self._plays = self._seats.plays
         self._waiting: dict[int, Play] = {}
-        self._again: set[int] = set()
-        self._suspects: deque[Episode] = deque()
         # Lanes whose reset failed, until the next round.
         self._free: list[int] = []
+        replay = ChunkReplay(lanes.num_envs, plan.horizon)
+        self._schedule = Schedule(replay, plan.horizon if is_aligned else 1)
+        self._step_lanes = lanes.step_lanes
+        if skipping is not None:
+            self._step_lanes = UnreadSteps(skipping, replay, self.tally).step_lanes
         self._asking = Asking(
             engine.route(route).predict,
-            ChunkReplay(lanes.num_envs, plan.horizon),
+            replay,
             plan=plan,
             plays=self._plays,
             shares=self._shares,
@@ -152,11 +159,11 @@ class Rollout:
         """
         roster, clock = self._seats.roster, self._clock
         count, lanes, episodes = roster.count, roster.lanes, roster.episodes
-        step_lanes, stretch = self._lanes.step_lanes, self._trace.open(roster)
+        step_lanes, stretch = self._step_lanes, self._trace.open(roster)
         asking, predict = self._asking, self._asking.predict
         is_direct = asking.is_direct(roster)
         observations = self._seats.observations
-        most = min(self._step_limit_at - self._shares.steps, self._trace.room)
+        most = min(min(self._step_limit_at, self._schedule.boundary) - self._shares.steps, self._trace.room)
         if not asking.has_answered:
             most = 1
         wake_at = min(self._deadline, self._tick_at)
@@ -244,6 +251,8 @@ class Rollout:
         if steps.started is not None:
             failed, freed = self._join_or_fail(steps.started, self._waiting)
             results += failed + self._start(freed)
+        if self._shares.steps >= self._schedule.boundary:
+            results += self._start(())
         return results
 
     def _capped(self, roster: Roster, ended: set[int], now: float) -> list[Ending]:
@@ -274,7 +283,7 @@ class Rollout:
             traced = self._trace.end(lane, drop_last=drop_last and ending.failure is not None)
             contexts.append(play.context)
             freed.append(lane)
-            if ending.failure is not None and self._try_again(play, ending.failure):
+            if ending.failure is not None and self._lineup.try_again(play, ending.failure):
                 continue
             if self._on_trace is not None:
                 self._on_trace(play.context.index, self._trace.columns)
@@ -282,30 +291,16 @@ class Rollout:
         self._engine.end_episodes(self._route, contexts)
         return results + self._start(freed)
 
-    def _try_again(self, play: Play, failure: Failure) -> bool:
-        """Put an episode whose environment failed back in front of the queue, the first time it does.
-
-        Its environment is built anew by then. Where single episodes have no seed, it would be another episode.
-        One that was lost together with others is played alone in the end, which shows whose doing it was.
-        """
-        if failure.phase not in ("reset", "step") or play.attempt > 1 or not self._is_seeded:
-            return False
-        if failure.is_shared and not play.is_alone:
-            self._suspects.append(Episode(play.context.index, play.seed))
-            return True
-        self._again.add(play.context.index)
-        if play.is_alone:
-            self._suspects.appendleft(Episode(play.context.index, play.seed))
-            return True
-        self._queues[play.lane].appendleft(Episode(play.context.index, play.seed))
-        return True
-
     def _start(self, lanes: Sequence[int]) -> list[EpisodeResult]:
-        """Start the next planned episode on each free lane; one whose reset fails is free for the next round."""
+        """Start the next planned episode on each free lane that need not rest.
+
+        One whose reset fails is free for the next round.
+        """
         results: list[EpisodeResult] = []
-        plays = {lane: self._next_play(self._queues[lane].popleft(), lane) for lane in lanes if self._queues[lane]}
-        if not plays and lanes and self._suspects and not (self._plays or self._waiting or self._free):
-            plays = {lanes[0]: self._next_play(self._suspects.popleft(), lanes[0], is_alone=True)}
+        free = self._schedule.admit(lanes, self._plays, self._shares.steps)
+        plays = self._lineup.next(free)
+        if not plays and not (self._plays or self._waiting or self._free):
+            plays = self._lineup.next_alone(free)
         if plays:
             began = self._clock()
             resets = self._lanes.reset_lanes(list(plays), [play.seed for play in plays.values()])
@@ -332,21 +327,12 @@ class Rollout:
         for lane in stuck:
             message = f"the vector environment began no new episode on lane {lane} within {patience:,} steps"
             ending = Ending(-1, failure=Failure(phase="reset", message=message))
-            plays = [self._waiting.pop(lane)]
-            while self._queues[lane]:
-                plays.append(self._next_play(self._queues[lane].popleft(), lane))
-            for play in plays:
+            for play in (self._waiting.pop(lane), *self._lineup.rest(lane)):
                 self._trace.begin(lane)
                 play.begin(self._shares)
                 traced = self._trace.end(lane)
                 results.append(finish(play, traced, ending, self._reader, self._shares, self._clock()))
         return results
-
-    def _next_play(self, episode: Episode, lane: int, *, is_alone: bool = False) -> Play:
-        seed = episode.seed if self._is_seeded else None
-        context = EpisodeContext(episode.id, episode.index, seed, rng_seed=episode.seed)
-        attempt = 2 if episode.index in self._again else 1
-        return Play(context, lane, episode.seed, self._clock(), attempt=attempt, is_alone=is_alone)
 
     def _join_or_fail(self, resets: LaneResets, plays: dict[int, Play]) -> tuple[list[EpisodeResult], list[int]]:
         """Move plays that reached their first observation among the running ones.
@@ -366,7 +352,7 @@ class Rollout:
                 continue
             freed.append(lane)
             traced = self._trace.end(lane)
-            if not self._try_again(play, failure):
+            if not self._lineup.try_again(play, failure):
                 ending = Ending(row, failure=failure)
                 results.append(finish(play, traced, ending, self._reader, self._shares, self._clock()))
         return results, freed
@@ -382,11 +368,3 @@ class Rollout:
 
 def _row(ending: Ending) -> int:
     return ending.row
-
-
-def _queues(episodes: Sequence[Episode], num_lanes: int, *, is_seeded: bool) -> list[deque[Episode]]:
-    """Return each lane's queue: one that all share, or fixed shares of the plan."""
-    if is_seeded:
-        shared = deque(episodes)
-        return [shared] * num_lanes
-    return [deque(episodes[lane::num_lanes]) for lane in range(num_lanes)]

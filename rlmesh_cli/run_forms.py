@@ -42,6 +42,7 @@ class _Route(msgspec.Struct, frozen=True):
 
 class _PolicyFacts(msgspec.Struct, frozen=True):
     label: str = ""
+    corner: str = ""
     instances: Literal["shared", "lane", "episode"] = "shared"
 
 
@@ -81,6 +82,7 @@ class _Time(msgspec.Struct, frozen=True):
     vector_steps: int = 0
     calls: int = 0
     call_rows: int = 0
+    frames_skipped: int = 0
 
 
 class _Claim(msgspec.Struct, frozen=True):

@@ -27,6 +27,7 @@ class EnvRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     max_episode_seconds: wall-clock seconds after which we end an episode; null is no limit.
     step_timeout: seconds after which one step or reset is an error; null waits.
+    pixels: `wanted` leaves out frames that nobody reads, where the environment offers it; `always` renders all.
     """
 
     id: str = ""
@@ -39,6 +40,7 @@ class EnvRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     max_episode_steps: Count | None = None
     max_episode_seconds: Positive | None = None
     step_timeout: Positive | None = None
+    pixels: Literal["always", "wanted"] = "wanted"
 
 
 class PolicyRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -97,7 +99,9 @@ class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     env_tags, model_spec: v1 documents; without them those of the environment and of the policy are taken.
     horizon: actions executed a policy call. ensemble: average overlapping chunks instead.
     instances: `shared`, `lane` (one policy object a lane), `episode` (a new one an episode) or `auto`.
-    batch_rows: rows that every batched policy call is padded to.
+    schedule: `aligned` starts episodes where a chunk of the running lanes ends, so that all ask in one call,
+        `eager` starts them at once; null is aligned.
+    batch_rows: rows that every batched policy call is padded to; null takes the policy's own `batch_rows`.
     seed: episode i resets with seed + i; seeds: or one seed an episode, as listed.
     metrics: info keys of numbers to keep by episode. gates: bars such as `success_rate >= 0.9`; gate_on: what they
         are held against, the `value` or the end of its interval that is worse (`lower`).
@@ -113,6 +117,7 @@ class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     model_spec: dict[str, Any] | None = None
     horizon: Count = 1
     ensemble: EnsembleRoute | None = None
+    schedule: Literal["aligned", "eager"] | None = None
     num_envs: Count = 1
     batch_rows: Count | None = None
     episodes: Count = 50

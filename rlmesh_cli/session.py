@@ -16,7 +16,7 @@ from .episodes import Episode, EpisodeResult
 from .estimating import estimator_of
 from .evaluation import Evaluation, RunInterruptedError, summary_record
 from .followups import Followups
-from .judging import RESULT_CODES, note_results
+from .judging import RESULT_CODES, note_frames, note_results
 from .rollout import Rollout
 from .run_record import RunRecord
 from .stage import Stage
@@ -240,6 +240,7 @@ class Session:
         )
         summary = self._bars.with_sequence(summary, book)
         note_results(book, summary, stage.env, stage.contract, guard=stage.guard, casts=rollout.casts)
+        note_frames(book, rollout.tally)
         store = self._store()
         evaluation = Evaluation(
             folder=store.path,
@@ -253,6 +254,7 @@ class Session:
             in_flight=rollout.in_flight,
             lanes=stage.lanes.num_envs,
             seeded=stage.env.is_seeded,
+            is_chunked=stage.plan.is_chunked,
             instances=stage.plan.sharing,
             probe=self._record.probe,
             sittings=self._record.sittings,

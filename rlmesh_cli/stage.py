@@ -13,6 +13,7 @@ from rlmesh_adapters.advisories import AdvisoryBook
 from rlmesh_adapters.baselines import BASELINES
 from rlmesh_adapters.contract import RouteContract
 from rlmesh_adapters.engine import AdapterEngine
+from rlmesh_envs.foreign import ForeignLanes
 from rlmesh_envs.make import Lanes, make_lanes
 from rlmesh_envs.request import EnvInfo
 
@@ -24,6 +25,7 @@ from .outcomes import InfoReader
 from .rollout import Lanes as AnyLanes
 from .rollout import Limits, Rollout
 from .schema import Route
+from .unread import SkippingLanes
 
 _ROUTE = "eval"
 
@@ -57,6 +59,7 @@ class Stage:
         #: The policy's first instance.
         self.first: Any = None
         self.plan = engine.configure(_ROUTE, self._build, contract)
+        self._note_schedule()
 
     def _build(self) -> Any:
         built = self.policy.build(self.contract.action)
@@ -88,12 +91,45 @@ class Stage:
             limits=limits or Limits(steps=self.guard, seconds=self.route.env.max_episode_seconds),
             clock=time.perf_counter,
             is_seeded=self.env.is_seeded,
+            is_aligned=self._replays and self.route.schedule != "eager" and not self.env.is_lockstep,
+            # Whoever looks at what passes, or keeps it for a comparison, sees every frame.
+            skipping=self._skipping if lanes is None and watching.get("on_trace") is None else None,
             **watching,
         )
 
     def trust(self) -> None:
         """Take a policy for one that has answered: from now on a call that fails is a failure of its episode."""
         self.engine.route(_ROUTE).trust()
+
+    @property
+    def _replays(self) -> bool:
+        """Whether lanes execute actions that were planned at an earlier step."""
+        return self.plan.is_chunked and self.plan.horizon > 1
+
+    @property
+    def _skipping(self) -> SkippingLanes | None:
+        """The lanes, if frames that the policy does not read may be left out."""
+        lanes, env = self.lanes, self.env
+        is_wanted = self.route.env.pixels == "wanted" and self._replays and not self.plan.wants_every_step
+        return lanes if is_wanted and env.skips_pixels and not isinstance(lanes, ForeignLanes) else None
+
+    def _note_schedule(self) -> None:
+        """Note what was asked for, or offered, and cannot be had."""
+        book, env = self.engine.advisories, self.env
+        if self._replays and self.route.schedule == "aligned" and env.is_lockstep:
+            book.add(
+                "schedule-eager",
+                "info",
+                "the lanes of this vector environment step together and cannot wait for a chunk's end: "
+                "episodes start at once",
+            )
+        if self._replays and self.route.env.pixels == "wanted" and env.pixels_hidden_by:
+            book.add(
+                "frames-rendered",
+                "info",
+                f"every frame is rendered: the wrapper {env.pixels_hidden_by} may keep observations, so the "
+                "environment's skip_pixels is not used",
+            )
 
     @property
     def chunk_length(self) -> int | None:

@@ -16,7 +16,7 @@ from .evaluation import Evaluation
 from .gates import GateVerdict
 from .screens import advisory_table, empty_table, make_console, plain_text, print_line, print_titled
 from .summary_rows import summary_rows
-from .times import time_ledger
+from .times import TimeLedger, time_ledger
 from .wording import level, number, signed
 
 if TYPE_CHECKING:
@@ -195,8 +195,17 @@ def time_line(evaluation: Evaluation) -> str:
     )
     text = (
         f"time {ledger.total:.2f} s: {shares}; {ledger.steps:,} steps, {ledger.steps_per_second:,.0f} steps/s{use}"
+        f"{_calls_text(ledger) if evaluation.is_chunked else ''}"
     )
     return f"{text}\n{ledger.advice}" if ledger.advice else text
+
+
+def _calls_text(ledger: TimeLedger) -> str:
+    """Return how often the policy was asked, and what was not rendered, such as `; 0.13 calls a vector step`."""
+    text = ""
+    if ledger.calls_per_step is not None and ledger.rows_per_call is not None:
+        text = f"; {ledger.calls_per_step:.2f} calls a vector step, {ledger.rows_per_call:.1f} rows a call"
+    return text + (f", {ledger.frames_skipped:,} frames not rendered" if ledger.frames_skipped else "")
 
 
 def _last_lines(evaluation: Evaluation, *, strict: bool) -> list[str]:

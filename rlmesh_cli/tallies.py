@@ -9,6 +9,7 @@ class Tally(msgspec.Struct):
     """Counts and seconds of a whole run.
 
     steps: lane-steps. vector_steps: steps of all running lanes together. calls: policy calls; rows: their rows.
+    frames_skipped: lane-steps whose pixels were left out, because nobody would have read them.
     adapter_seconds: around the policy's own time: conversion, checks, replay. recording_seconds: writing rows.
     """
 
@@ -16,6 +17,7 @@ class Tally(msgspec.Struct):
     vector_steps: int = 0
     calls: int = 0
     rows: int = 0
+    frames_skipped: int = 0
     step_seconds: float = 0.0
     reset_seconds: float = 0.0
     policy_seconds: float = 0.0

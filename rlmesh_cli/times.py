@@ -22,6 +22,8 @@ class TimeLedger(msgspec.Struct, frozen=True, kw_only=True):
     adapter: conversion, checks and replay around it. recording: writing rows. harness: all else.
     steps: lane-steps; vector_steps: of all running lanes together; lane_use: share of the lanes that were running
     at a vector step, None if there was none. calls: of the policy; call_rows: rows it was asked for.
+    calls_per_step: calls a vector step; rows_per_call; None if there was none.
+    frames_skipped: lane-steps whose pixels were not rendered, because nobody would have read them.
     advice: what would help, empty where nothing stands out.
     """
 
@@ -38,6 +40,9 @@ class TimeLedger(msgspec.Struct, frozen=True, kw_only=True):
     lane_use: float | None
     calls: int
     call_rows: int
+    calls_per_step: float | None
+    rows_per_call: float | None
+    frames_skipped: int
     steps_per_second: float | None
     advice: str
 
@@ -66,6 +71,9 @@ def time_ledger(tally: Tally, seconds: float, *, lanes: int) -> TimeLedger:
         lane_use=use,
         calls=tally.calls,
         call_rows=tally.rows,
+        calls_per_step=tally.calls / tally.vector_steps if tally.vector_steps else None,
+        rows_per_call=tally.rows / tally.calls if tally.calls else None,
+        frames_skipped=tally.frames_skipped,
         steps_per_second=tally.steps / seconds if seconds > 0 else None,
         advice=_advice(tally, seconds, lanes, use),
     )

@@ -110,6 +110,14 @@ class ChunkReplay:
             return self._shared_length - self._shared_cursor if lane in roster.lanes else 0
         return int(self._length[lane] - self._cursor[lane])
 
+    def queued(self, lanes: Sequence[int]) -> list[bool]:
+        """Return which of some running lanes (R,) have a planned action left, so that they are not asked next."""
+        if self._shared_roster is not None:
+            return [self._shared_cursor < self._shared_length] * len(lanes)
+        index = list(lanes)
+        more: list[bool] = (self._cursor[index] < self._length[index]).tolist()
+        return more
+
     def _pop_each(self, roster: Roster) -> tuple[Batch, npt.NDArray[np.bool_] | None]:
         lanes = roster.lane_index
         cursor = self._cursor[lanes]

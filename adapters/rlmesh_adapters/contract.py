@@ -39,7 +39,7 @@ class RouteContract(msgspec.Struct, frozen=True, kw_only=True):
     horizon: actions executed a call, at least 1.
     sharing: `shared` (one policy instance for all lanes), `lane` (one a running episode, handed on to the next),
         `episode` (a new one for every episode) or `auto`.
-    batch_rows: rows that every batched call is padded to, None leaves them as they are.
+    batch_rows: rows that every batched call is padded to; None takes the policy's own `batch_rows`, if it has any.
     is_cleared: whether the policy was shown to keep nothing that lanes could mix up.
     has_answered: whether it has given actions for this route before, so that a first call that fails is a failure
         of its episode and no reason to give up.

@@ -221,7 +221,7 @@ def _corner_of(policy: Any, contract: RouteContract) -> Corner:
     corner = choose_corner(policy, contract.horizon)
     if contract.limit_call is not None:
         corner = msgspec.structs.replace(corner, call=contract.limit_call(corner.call))
-    return corner if contract.batch_rows is None else with_rows(corner, contract.batch_rows, contract.num_lanes)
+    return with_rows(corner, contract.batch_rows, contract.num_lanes, policy=policy)
 
 
 def _has_spec(policy: object) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 from rlmesh_adapters.batches import Batch, BatchLayout, copy_batch, iterate_rows
 from rlmesh_adapters.errors import EnvironmentBuildError, Failure, failure_from
 
+from .pixels import SkippingSteps
 from .spaces import check_alike, view_of
 from .steps import Info, LaneResets, LaneSteps, bad_reward, check_info, scalar_reward
 
@@ -65,10 +66,13 @@ class LaneSet:
         self.first_error: BaseException | None = None
         self._inner: list[gym.Env[Any, Any]] = []
         self._limit: list[float] = []
-        for env in self.envs:
+        self._skipping = SkippingSteps()
+        self._step: list[Callable[[Any], Any]] = []
+        for lane, env in enumerate(self.envs):
             inner, most = _shortcut(env)
             self._inner.append(inner)
             self._limit.append(most)
+            self._step.append(self._limited(self._skipping.step_of(lane, env, inner.step), "step"))
         # The first reset goes through every wrapper, later ones where steps go.
         self._reset: list[Callable[..., Any]] = [self._limited(env.reset, "reset") for env in self.envs]
         # The company is who stepped together last. A lane's age is the count of company steps since its
@@ -106,6 +110,7 @@ class LaneSet:
             try:
                 if self._is_broken[lane]:
                     self._rebuild(lane)
+                self._skipping.want_whole(lane)
                 observation, info = _as_pair(self._reset[lane](seed=seed))
                 self._reset[lane] = self._limited(self._inner[lane].reset, "reset")
                 self.layout.write(observations, row, observation)
@@ -122,14 +127,18 @@ class LaneSet:
             infos.append({} if info is None else info)
         return LaneResets(lanes, observations, infos, failures, casts)
 
-    def step_lanes(self, actions: Batch, lanes: Sequence[int]) -> LaneSteps:
+    def step_lanes(self, actions: Batch, lanes: Sequence[int], unread: Sequence[bool] | None = None) -> LaneSteps:
         """Step the given lanes and no other.
 
         actions: (R, ...), one action a given lane, in the structure of the action space.
         lanes: R lane numbers; the same tuple as at the last step is the cheapest.
+        unread: (R,) whose observation nobody will read, so that environments that offer it need not render; None
+            is nobody's.
         """
         if lanes is not self._company:
             self._regroup(lanes)
+        if unread is not None:
+            self._skipping.want(lanes, unread)
         if self._copies_actions:
             actions = copy_batch(actions)
         self._together += 1
@@ -280,7 +289,7 @@ class LaneSet:
         self._rows = {lane: row for row, lane in enumerate(lanes)}
         self._together = 0
         self._set_until()
-        self._steppers = [self._limited(self._inner[lane].step, "step") for lane in lanes]
+        self._steppers = [self._step[lane] for lane in lanes]
         self._batch_shape = (len(lanes), *self.layout.shape)
         self._is_lone = len(lanes) == 1 and self._is_array and self._is_flat
 
@@ -289,9 +298,11 @@ class LaneSet:
             self._limited(self.envs[lane].close, "close")()
         self.envs[lane] = self._builders[lane]()
         self._inner[lane], self._limit[lane] = _shortcut(self.envs[lane])
+        step = self._skipping.step_of(lane, self.envs[lane], self._inner[lane].step)
+        self._step[lane] = self._limited(step, "step")
         self._reset[lane] = self._limited(self.envs[lane].reset, "reset")
         if lane in self._rows:
-            self._steppers[self._rows[lane]] = self._limited(self._inner[lane].step, "step")
+            self._steppers[self._rows[lane]] = self._step[lane]
         self._is_broken[lane] = False
 
     def _limited(self, call: Callable[..., Any], name: str) -> Callable[..., Any]:

@@ -20,6 +20,7 @@ from rlmesh_adapters.errors import EnvironmentBuildError, HarnessError, describe
 from .foreign import ForeignLanes
 from .lane_set import LaneSet, Limit
 from .lanes import LaneVectorEnv
+from .pixels import skip_of
 from .processes import WorkerLanes, check_start_method
 from .registry import find_environment
 from .request import EnvInfo, EnvRequest
@@ -309,18 +310,22 @@ def _foreign_info(request: EnvRequest, source: EnvSpec | Any, env: Any, lanes: F
         max_episode_steps=_limit(envs[0]) if envs else request.max_episode_steps or registered,
         autoreset=lanes.autoreset,
         is_seeded=lanes.is_seeded,
+        is_lockstep=True,
         metadata=_metadata(envs[0] if envs else env),
     )
 
 
 def _info(env: gym.Env[Any, Any]) -> EnvInfo:
     spec = env.spec
+    skip, hidden_by = skip_of(env)
     return EnvInfo(
         id=spec.id if spec is not None else type(env.unwrapped).__name__,
         layers=tuple(_layers(env)),
         max_episode_steps=_limit(env),
         autoreset="disabled",
         is_seeded=True,
+        skips_pixels=skip is not None,
+        pixels_hidden_by=hidden_by,
         metadata=_metadata(env),
     )
 

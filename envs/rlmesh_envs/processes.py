@@ -104,7 +104,7 @@ class WorkerLanes:
                 self._lost.pop(lane, None)
         return LaneResets(lanes, observations, infos, failures, casts)
 
-    def step_lanes(self, actions: Batch, lanes: Sequence[int]) -> LaneSteps:
+    def step_lanes(self, actions: Batch, lanes: Sequence[int], unread: Sequence[bool] | None = None) -> LaneSteps:
         """Step the given lanes and no other; see LaneSet."""
         failures: dict[int, Failure] = {}
         rewards = [0.0] * len(lanes)
@@ -114,7 +114,7 @@ class WorkerLanes:
         parts = self._divide([row for row in range(len(lanes)) if row not in failures], lanes)
         for worker, (rows, local) in parts.items():
             part = actions if len(rows) == len(lanes) else take_rows(actions, rows)
-            self._send(worker, ("step", local, part))
+            self._send(worker, ("step", local, part, None if unread is None else [unread[row] for row in rows]))
         for worker, (rows, _) in parts.items():
             answer = self._receive(worker, "step")
             if isinstance(answer, Failure):

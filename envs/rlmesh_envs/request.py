@@ -59,6 +59,9 @@ class EnvInfo(msgspec.Struct, frozen=True, kw_only=True):
     max_episode_steps: its own limit in steps, None if it has none.
     autoreset: `disabled` for lanes that we reset, else the vector environment's mode.
     is_seeded: whether single episodes start from their own seed.
+    is_lockstep: whether all its lanes step together, so that none can wait for the others.
+    skips_pixels: whether it offers to leave out frames that nobody reads; see rlmesh_envs.pixels.
+    pixels_hidden_by: class of the wrapper that hides such an offer, empty if none does.
     metadata: what it says of itself under keys that begin with `rlmesh.`.
     """
 
@@ -67,4 +70,7 @@ class EnvInfo(msgspec.Struct, frozen=True, kw_only=True):
     max_episode_steps: int | None
     autoreset: str
     is_seeded: bool
+    is_lockstep: bool = False
+    skips_pixels: bool = False
+    pixels_hidden_by: str = ""
     metadata: Mapping[str, Any] = msgspec.field(default_factory=dict)

@@ -85,9 +85,9 @@ def _answer(connection: Connection, lanes: LaneSet) -> None:
             assert answer is not None
             connection.send(_seal(answer))
             continue
-        numbers, values = arguments
+        numbers, values, *unread = arguments
         reset, step = lanes.reset_lanes, lanes.step_lanes
-        answer = reset(numbers, values) if verb == "reset" else step(values, numbers)
+        answer = reset(numbers, values) if verb == "reset" else step(values, numbers, *unread)
         try:
             message = ForkingPickler.dumps(answer)
         except Exception:  # an info that cannot be sent; the sealed form says which

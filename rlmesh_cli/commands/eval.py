@@ -195,6 +195,22 @@ def eval_command(
         int | None,
         typer.Option("--batch-rows", help="Pad every batched policy call to so many rows.", rich_help_panel=_RUN),
     ] = None,
+    schedule: Annotated[
+        str | None,
+        typer.Option(
+            "--schedule",
+            help="Start episodes where chunks end, or at once: aligned, eager (default aligned).",
+            rich_help_panel=_RUN,
+        ),
+    ] = None,
+    pixels: Annotated[
+        str | None,
+        typer.Option(
+            "--pixels",
+            help="Render only what a chunked policy reads, or every step: wanted, always (default wanted).",
+            rich_help_panel=_RUN,
+        ),
+    ] = None,
     verify_lanes: Annotated[
         int | None,
         typer.Option(
@@ -300,6 +316,8 @@ def eval_command(
                 step_timeout=step_timeout,
                 call_timeout=call_timeout,
                 batch_rows=batch_rows,
+                schedule=schedule,
+                pixels=pixels,
                 verify_lanes=verify_lanes,
                 trusts_entrypoints=trust_entrypoints,
                 is_probed=not no_probe,

@@ -9,8 +9,10 @@ import pytest
 from adapter_fakes import contexts
 
 from rlmesh_adapters.contract import RouteContract
+from rlmesh_adapters.corners import Corner
 from rlmesh_adapters.engine import AdapterEngine
 from rlmesh_adapters.errors import LoadError
+from rlmesh_adapters.padding import with_rows
 from rlmesh_adapters.spaces import SpaceView, frozen_array
 
 
@@ -72,3 +74,78 @@ def test_a_corner_without_batches_is_refused():
 
     with pytest.raises(LoadError, match="takes one observation at a time"):
         engine_of(Single(), batch_rows=4)
+
+
+class Declared(Seeing):
+    batch_rows: Any = 5
+
+
+def test_rows_that_a_policy_declares_are_kept_without_a_word_of_the_route():
+    policy = Declared()
+    engine_of(policy).predict("route", np.zeros((2, 2)), contexts(0, 1))
+    assert policy.rows == [5]
+
+
+def test_what_the_route_says_of_rows_comes_first():
+    policy = Declared()
+    engine_of(policy, batch_rows=7).predict("route", np.zeros((2, 2)), contexts(0, 1))
+    assert policy.rows == [7]
+
+
+def test_declared_rows_that_are_fewer_than_the_lanes_name_both_ways_out():
+    policy = Declared()
+    policy.batch_rows = 2
+    with pytest.raises(LoadError) as raised:
+        engine_of(policy)
+    assert raised.value.cause == "2 rows a call are fewer than 3 lanes"
+    assert raised.value.where == "batch_rows of Declared"
+    assert raised.value.mend == "use --num-envs 2 or fewer, or --batch-rows 3 or more"
+
+
+@pytest.mark.parametrize("rows", [0, -1, True, 2.0, "8"])
+def test_declared_rows_that_are_no_count_are_refused(rows):
+    policy = Declared()
+    policy.batch_rows = rows
+    with pytest.raises(LoadError, match=f"batch_rows of Declared is {rows!r}, no count of rows"):
+        engine_of(policy)
+
+
+def test_declared_rows_that_cannot_be_read_are_an_error_of_loading():
+    class Shy(Seeing):
+        @property
+        def batch_rows(self) -> int:
+            raise KeyError("rows")
+
+    with pytest.raises(LoadError, match="batch_rows of Shy cannot be read: KeyError"):
+        engine_of(Shy())
+
+
+def test_declared_rows_without_a_batched_corner_are_refused():
+    class Single:
+        batch_rows = 4
+
+        def predict(self, obs: Any) -> Any:
+            return obs
+
+    with pytest.raises(LoadError) as raised:
+        engine_of(Single())
+    assert raised.value.mend == "give the policy predict_batch, or drop batch_rows"
+
+
+@pytest.mark.parametrize("shape", [lambda rows: rows, list, lambda rows: {"a": rows}])
+def test_more_rows_than_a_call_takes_are_asked_for_in_several(shape):
+    """A probe asks for four rows at once, whatever the lanes are."""
+    seen = []
+
+    def call(obs: Any) -> Any:
+        seen.append(len(obs))
+        return shape(obs * 2)
+
+    padded = with_rows(Corner(name="predict_batch", call=call), 3, 1).call
+    rows = np.arange(14.0).reshape(7, 2)
+    assert np.array_equal(_plain(padded(rows)), rows * 2)
+    assert seen == [3, 3, 3]
+
+
+def _plain(answer: Any) -> Any:
+    return answer["a"] if isinstance(answer, dict) else np.array(answer)

@@ -13,7 +13,8 @@ from running import Played, play, unarranged
 from toy_policies import ragged, stamp
 
 KINDS = ("discrete", "box", "dict")
-KNOWABLE = ("Linear", "Chunks", "Summing", "Faulty", "FaultyBatch", "FaultyChunks")
+CHUNKED = ("Chunks", "FaultyChunks", "Uneven")
+KNOWABLE = ("Linear", "Summing", "Faulty", "FaultyBatch", *CHUNKED)
 
 
 def laws(count: int) -> settings:
@@ -32,6 +33,7 @@ def arrangements(draw: st.DrawFn) -> dict[str, Any]:
         "horizon": draw(st.integers(1, 5)),
         "max_episode_steps": draw(st.none() | st.integers(1, 9)),
         "kind": draw(st.sampled_from(KINDS)),
+        "schedule": draw(st.sampled_from(["aligned", "eager", None])),
     }
 
 
@@ -103,6 +105,17 @@ def test_neither_lanes_nor_the_order_of_seeds_change_the_row_of_a_seed(
     assert len({row["start_hash"] for row in played.rows if row["error"] is None}) == len(
         [row for row in played.rows if row["error"] is None]
     )
+
+
+@pytest.mark.parametrize("policy", CHUNKED)
+@laws(15)
+@given(arrangement=arrangements())
+def test_neither_does_when_episodes_start(tmp_path: Path, policy: str, arrangement: dict[str, Any]) -> None:
+    played = {
+        schedule: unarranged(run(tmp_path, policy, arrangement, schedule=schedule).rows)
+        for schedule in ("aligned", "eager")
+    }
+    assert played["aligned"] == played["eager"]
 
 
 @laws(20)

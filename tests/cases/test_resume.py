@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -254,7 +255,12 @@ def chaos(tmp_path: Path, kills: int, episodes: int) -> None:
             os.killpg(process.pid, signal.SIGKILL)
             killed += 1
         process.communicate()
-        folders = sorted(out.iterdir()) if out.exists() else []
+        folders = []
+        for folder in sorted(out.iterdir()) if out.exists() else ():
+            if (folder / "run.json").exists():
+                folders.append(folder)
+            else:  # killed between making the folder and saying what it is
+                shutil.rmtree(folder)
         assert len(folders) <= 1, "a second run was begun"
         if folders:
             lines = (folders[0] / "episodes.jsonl").read_bytes().splitlines(keepends=True)

@@ -106,6 +106,8 @@ ROUTE_FLAGS = {
     "--autoreset": ["--autoreset", "same_step"],
     "--instances": ["--instances", "lane"],
     "--batch-rows": ["--batch-rows", "16"],
+    "--schedule": ["--schedule", "eager"],
+    "--pixels": ["--pixels", "always"],
     "--confidence": ["--confidence", "0.9"],
     "--interval": ["--interval", "wilson"],
     "--gate-on": ["--gate-on", "lower"],

@@ -6,6 +6,7 @@ import io
 import math
 from pathlib import Path
 
+import msgspec
 import pytest
 from cli_toys import errored, evaluation, row
 from rich.console import Console
@@ -16,6 +17,7 @@ from rlmesh_cli.gates import GateVerdict
 from rlmesh_cli.outcomes import SuccessRule
 from rlmesh_cli.summary_rows import success_text
 from rlmesh_cli.tables import show_evaluation, time_line
+from rlmesh_cli.tallies import Tally
 from rlmesh_cli.wording import number
 
 CAUTION = Advisory(code="success-at-reset", severity="caution", message="2 of 3 episodes report success", count=2)
@@ -263,6 +265,16 @@ def test_time_is_shared_out_between_environment_policy_and_harness():
         "time 2.00 s: env 25 %, reset 25 %, policy 10 %, adapter 0 %, recording 0 %, harness 40 %; "
         "4,000 steps, 2,000 steps/s"
     )
+
+
+def test_of_chunked_routes_the_time_says_how_often_the_policy_was_asked():
+    tally = Tally(steps=4000, vector_steps=1000, calls=125, rows=500)
+    line = time_line(evaluation([row(0)], tally=tally, is_chunked=True))
+    assert line.splitlines()[0].endswith("; 0.12 calls a vector step, 4.0 rows a call")
+    skipping = msgspec.structs.replace(tally, frames_skipped=3500)
+    line = time_line(evaluation([row(0)], tally=skipping, is_chunked=True))
+    assert line.splitlines()[0].endswith("; 0.12 calls a vector step, 4.0 rows a call, 3,500 frames not rendered")
+    assert "calls" not in time_line(evaluation([row(0)], tally=tally))
 
 
 def test_run_that_took_no_time_divides_by_nothing():

@@ -1,0 +1,71 @@
+"""Lineup: which planned episode is played next, and which is played once more."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from rlmesh_adapters.context import EpisodeContext
+from rlmesh_adapters.errors import Failure
+
+from .episodes import Episode
+from .plays import Play
+
+
+class Lineup:
+    """Hands out planned episodes, each once; one whose environment failed comes a second time.
+
+    episodes: the plan. num_lanes: N. clock: returns seconds. is_seeded: whether single episodes start from their own
+    seed; if not, each lane gets a fixed share of the plan beforehand, so that short ones are not over-counted.
+    """
+
+    def __init__(
+        self, episodes: Sequence[Episode], num_lanes: int, *, is_seeded: bool, clock: Callable[[], float]
+    ) -> None:
+        self._is_seeded, self._clock = is_seeded, clock
+        self._again: set[int] = set()
+        # Lost together with others: they are played alone in the end, which shows whose doing it was.
+        self._suspects: deque[Episode] = deque()
+        if is_seeded:
+            shared = deque(episodes)
+            self._queues = [shared] * num_lanes
+        else:
+            self._queues = [deque(episodes[lane::num_lanes]) for lane in range(num_lanes)]
+
+    def next(self, lanes: Sequence[int]) -> dict[int, Play]:
+        """Return the next episode of each free lane that has one."""
+        return {lane: self._play(self._queues[lane].popleft(), lane) for lane in lanes if self._queues[lane]}
+
+    def next_alone(self, lanes: Sequence[int]) -> dict[int, Play]:
+        """Return one of the episodes that are played alone, on one of the free lanes, if there is any."""
+        if not lanes or not self._suspects:
+            return {}
+        return {lanes[0]: self._play(self._suspects.popleft(), lanes[0], is_alone=True)}
+
+    def rest(self, lane: int) -> list[Play]:
+        """Return all that a lane has left to play."""
+        plays = []
+        while self._queues[lane]:
+            plays.append(self._play(self._queues[lane].popleft(), lane))
+        return plays
+
+    def try_again(self, play: Play, failure: Failure) -> bool:
+        """Put an episode whose environment failed in front, the first time it does; tell whether it was.
+
+        Its environment is built anew by then. Where single episodes have no seed, it would be another episode.
+        """
+        if failure.phase not in ("reset", "step") or play.attempt > 1 or not self._is_seeded:
+            return False
+        episode = Episode(play.context.index, play.seed)
+        if failure.is_shared and not play.is_alone:
+            self._suspects.append(episode)
+            return True
+        self._again.add(episode.index)
+        (self._suspects if play.is_alone else self._queues[play.lane]).appendleft(episode)
+        return True
+
+    def _play(self, episode: Episode, lane: int, *, is_alone: bool = False) -> Play:
+        seed = episode.seed if self._is_seeded else None
+        context = EpisodeContext(episode.id, episode.index, seed, rng_seed=episode.seed)
+        attempt = 2 if episode.index in self._again else 1
+        return Play(context, lane, episode.seed, self._clock(), attempt=attempt, is_alone=is_alone)
