@@ -15,8 +15,9 @@ from .plays import Play
 class Lineup:
     """Hands out planned episodes, each once; one whose environment failed comes a second time.
 
-    episodes: the plan. num_lanes: N. clock: returns seconds. is_seeded: whether single episodes start from their own
-    seed; if not, each lane gets a fixed share of the plan beforehand, so that short ones are not over-counted.
+    episodes: the plan. num_lanes: N. clock: returns seconds.
+    is_seeded: whether single episodes start from their own seed; if not, each lane gets a fixed share of the plan
+    beforehand, so that short ones are not over-counted.
     """
 
     def __init__(
