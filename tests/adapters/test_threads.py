@@ -141,6 +141,18 @@ def test_every_number_is_worked_on_once():
         assert sorted(seen) == list(range(count))
 
 
+def test_the_lowest_number_that_failed_is_told():
+    def task(number: int) -> None:
+        # The first to fail is not the first to say so.
+        if number in (3, 4, 5):
+            time.sleep(0.05 / number**2)
+            raise ValueError(f"number {number}")
+
+    for _ in range(10):
+        with pytest.raises(ValueError, match="number 3"):
+            spread(task, 9)
+
+
 def test_a_helper_that_is_late_is_not_waited_for():
     busy = threading.Event()
     with threads._lock:

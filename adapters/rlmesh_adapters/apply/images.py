@@ -85,18 +85,20 @@ class ImageStage:
         result = self._allocate(len(source), self._result_shape(shape))
         order = self._channel_order(shape[2])
         is_resized = self._is_resized(shape)
-        # With one step only there is nothing to keep in the cache, and nothing that a second thread could hasten.
-        is_one_step = is_hwc and self._is_copy and not (self._is_turned or is_resized) and source.dtype == np.uint8
-        count = max(1, len(source) if is_one_step else _BLOCK // prod(shape))
+        is_one_step = is_hwc and self._is_copy and not self._is_turned and source.dtype == np.uint8
+        is_slow = source.dtype.kind == "f" or (is_resized and self.plan.resample == "bilinear_aa")
+        are_large = prod(shape) >= (_LEAST_SLOW if is_slow else _LEAST_QUICK)
+        # A second thread does not hasten a mere copy.
+        is_shared = are_large and (is_resized or not is_one_step)
+        # With one step only there is nothing to keep in the cache.
+        count = max(1, len(source) if is_one_step and not is_shared else _BLOCK // prod(shape))
 
         def finish_block(number: int) -> None:
             some = slice(number * count, (number + 1) * count)
             images = self._to_pixels(source[some])
             self._finish(images if is_hwc else images.transpose(0, 2, 3, 1), result[some], order)
 
-        is_slow = source.dtype.kind == "f" or (is_resized and self.plan.resample == "bilinear_aa")
-        are_large = prod(shape) >= (_LEAST_SLOW if is_slow else _LEAST_QUICK)
-        _each(finish_block, -(-len(source) // count), are_large=are_large)
+        _each(finish_block, -(-len(source) // count), is_shared=is_shared)
         return result
 
     def _apply_encoded(self, source: list[bytes], rows: int) -> Array:
@@ -117,7 +119,7 @@ class ImageStage:
                 raise ValueError(f"{self._camera}, row {row}: expected shape {shape} as in row 0, got {found}")
             self._finish(image[None], result[row : row + 1], order)
 
-        _each(finish_row, rows, are_large=first.size >= _LEAST_SLOW)
+        _each(finish_row, rows, is_shared=first.size >= _LEAST_SLOW)
         return result
 
     def _decoded(self, data: bytes, row: int) -> Array:
@@ -286,9 +288,9 @@ class ImageStage:
                 result[...] = values
 
 
-def _each(task: Callable[[int], None], count: int, *, are_large: bool) -> None:
-    """Call `task` with each number under `count`, on several threads where the frames are large enough for it."""
-    if are_large:
+def _each(task: Callable[[int], None], count: int, *, is_shared: bool) -> None:
+    """Call `task` with each number under `count`, on several threads where the work is to be shared."""
+    if is_shared:
         spread(task, count)
         return
     for number in range(count):
