@@ -43,13 +43,14 @@ class ImageStage:
     Raises HarnessError where the library of the plan's filter is missing, before any image is there.
     """
 
-    __slots__ = ("_buffers", "_dtype", "_filled", "_is_copy", "_is_scaled", "_is_turned", "plan")
+    __slots__ = ("_buffers", "_dtype", "_filled", "_is_copy", "_is_scaled", "_is_turned", "_mean", "_std", "plan")
 
     def __init__(self, plan: ImagePlan) -> None:
         self.plan = plan
         self._dtype = np.dtype(plan.dtype)
         self._is_scaled = plan.normalize is not None or bool(plan.mean or plan.std)
         self._is_turned = plan.flip_rows or plan.flip_columns
+        self._mean, self._std = np.array(plan.mean, np.float32), np.array(plan.std, np.float32)
         # Whether nothing is left to do once an image has its size, other than a cast.
         self._is_copy = plan.dst_layout == "hwc" and not (self._is_scaled or plan.swap_channels)
         self._buffers = Buffers()
@@ -244,7 +245,7 @@ class ImageStage:
             split(images, planes, order)
             for channel in range(channels):
                 one = slice(channel, channel + 1)
-                self._write_values(planes[:, channel], result[:, channel], plan.mean[one], plan.std[one])
+                self._write_values(planes[:, channel], result[:, channel], self._mean[one], self._std[one])
             return
         if plan.swap_channels or not images.flags.c_contiguous:
             ordered = self._buffers.take("ordered", images.shape, images.dtype)
@@ -252,12 +253,13 @@ class ImageStage:
             images = ordered
         # One long last axis, for the same reason.
         flat = (rows, height, width * channels)
-        self._write_values(images.reshape(flat), result.reshape(flat), plan.mean * width, plan.std * width)
+        mean, std = np.tile(self._mean, width), np.tile(self._std, width)
+        self._write_values(images.reshape(flat), result.reshape(flat), mean, std)
 
-    def _write_values(self, pixels: Array, result: Array, mean: tuple[float, ...], std: tuple[float, ...]) -> None:
+    def _write_values(self, pixels: Array, result: Array, mean: Array, std: Array) -> None:
         """Scale and cast values of 0 to 255 into a result of the same shape.
 
-        mean, std: one number, or one for each place on the last axis; empty for none.
+        mean, std: float32, one number, or one for each place on the last axis; empty for none.
         """
         is_whole = self._dtype.kind in "iu"
         if not self._is_scaled and not (is_whole and not np.can_cast(pixels.dtype, self._dtype)):
@@ -277,10 +279,10 @@ class ImageStage:
                 values *= np.float32(high - low)
             if low != 0:
                 values += np.float32(low)
-        if mean:
-            values -= np.array(mean, np.float32)
-        if std:
-            values /= np.array(std, np.float32)
+        if mean.size:
+            values -= mean
+        if std.size:
+            values /= std
         if is_whole:
             _round_into(values, *_float_ends(self._dtype))
         if not is_direct:
