@@ -20,6 +20,7 @@ from .buffers import Buffers
 from .decoding import decode
 from .errors import ApplyError
 from .filters import find_resampler, flip, reorder, resize, split
+from .pixels import float_ends, round_into, to_pixels
 from .threads import spread
 
 Array = npt.NDArray[Any]
@@ -96,7 +97,7 @@ class ImageStage:
 
         def finish_block(number: int) -> None:
             some = slice(number * count, (number + 1) * count)
-            images = self._to_pixels(source[some])
+            images = to_pixels(source[some], self.plan, self._buffers)
             self._finish(images if is_hwc else images.transpose(0, 2, 3, 1), result[some], order)
 
         _each(finish_block, -(-len(source) // count), is_shared=is_shared)
@@ -181,31 +182,6 @@ class ImageStage:
             raise ValueError(f"{self._camera}: expected channels in threes to exchange, got {channels}")
         return [3 * (channel // 3) + 2 - channel % 3 for channel in range(channels)]
 
-    def _to_pixels(self, source: Array) -> Array:
-        """Return values of 0 to 255: uint8, or float32 where floats stay floats. May be a view of `source`."""
-        kind = source.dtype.kind
-        if source.dtype == np.uint8:
-            return source
-        pixels = self._buffers.take("pixels", source.shape, np.float32 if self.plan.is_float else np.uint8)
-        if kind == "b" or (self.plan.is_float and kind != "f"):
-            pixels[...] = source
-            return pixels
-        if kind != "f":
-            info = np.iinfo(source.dtype)
-            np.clip(source, max(info.min, 0), min(info.max, 255), out=pixels, casting="unsafe")
-            return pixels
-        values = self._buffers.take("values", source.shape, np.float64)
-        low, high = self.plan.src_range or (0.0, 1.0)
-        # A float that is too large becomes infinite here, and 255 below.
-        with np.errstate(over="ignore", invalid="ignore"):
-            np.subtract(source, low, out=values, dtype=np.float64)
-            np.divide(values, high - low, out=values)
-            np.multiply(values, 255.0, out=values)
-            if not self.plan.is_float:
-                _round_into(values, 0.0, 255.0)
-            pixels[...] = values
-        return pixels
-
     def _finish(self, images: Array, result: Array, order: list[int]) -> None:
         """Flip, resize and write (M, H, W, C) values of 0 to 255 into the rows of a result."""
         plan = self.plan
@@ -284,7 +260,7 @@ class ImageStage:
         if std.size:
             values /= std
         if is_whole:
-            _round_into(values, *_float_ends(self._dtype))
+            round_into(values, *float_ends(self._dtype))
         if not is_direct:
             with np.errstate(over="ignore"):
                 result[...] = values
@@ -297,22 +273,3 @@ def _each(task: Callable[[int], None], count: int, *, is_shared: bool) -> None:
         return
     for number in range(count):
         task(number)
-
-
-def _round_into(values: Array, low: float, high: float) -> None:
-    """Round half to even in place, into the inclusive ends; NaN becomes 0."""
-    np.rint(values, out=values)
-    if low != 0:
-        values[np.isnan(values)] = 0
-    # Unlike maximum and minimum, these prefer a number to NaN.
-    np.fmax(values, low, out=values)
-    np.fmin(values, high, out=values)
-
-
-def _float_ends(dtype: np.dtype[Any]) -> tuple[float, float]:
-    """Return the least and the greatest float32 that can be cast to a whole-number dtype."""
-    info = np.iinfo(dtype)
-    high = np.float32(info.max)
-    if int(high) > info.max:
-        high = np.nextafter(high, np.float32(0))
-    return float(info.min), float(high)
