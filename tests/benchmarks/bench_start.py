@@ -64,7 +64,7 @@ def cases(folder: Path) -> list[Case | Skip]:
     (folder / "smoke.py").write_text(POLICY_FILE)
     smoke = ["eval", "smoke.py", "--env", "CartPole-v1", "--num-envs", "8", "--episodes", "16"]
     rows = [
-        ("start-help", "rlmesh --help / import typer, rich", ["--help"], HELP_FLOOR, 1.3, 1.1),
+        ("start-help", "rlmesh --help / import typer, rich", ["--help"], HELP_FLOOR, 1.5, 1.25),
         ("start-smoke", "CartPole, 8 lanes, 16 episodes / imports alone", smoke, FLOOR, 1.3, 1.15),
     ]
     return [
