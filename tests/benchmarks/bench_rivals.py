@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -73,45 +74,25 @@ def cases(folder: Path) -> list[Case | Skip]:
     def mine(lanes: int, episodes: int) -> Callable[[], float]:
         return lambda: ours(file, "Balance", lanes=lanes, episodes=episodes)
 
-    sb3, peer = "stable_baselines3", "rlmesh"
-    rows = [
-        (
-            sb3,
-            "rivals-sb3-8",
-            "8 lanes / evaluate_policy, 8",
-            mine(8, 48),
-            lambda: evaluate_policy_rate(8, 40),
-            1.33,
-            1.5,
-        ),
-        (
-            sb3,
-            "rivals-sb3-1",
-            "1 lane / evaluate_policy, 1",
-            mine(1, 24),
-            lambda: evaluate_policy_rate(1, 16),
-            1.8,
-            2.2,
-        ),
-        (
-            peer,
-            "rivals-peer-8",
-            "8 lanes / the peer's Model.run, 8",
-            mine(8, 48),
-            lambda: peer_rate(8, 8),
-            5.0,
-            10.0,
-        ),
-        (
-            peer,
-            "rivals-peer-1",
-            "1 lane / the peer's Model.run, 1",
-            mine(1, 24),
-            lambda: peer_rate(1, 1),
-            12.0,
-            25.0,
-        ),
-    ]
+    # Lanes -> episodes: of ours, and of evaluate_policy's. The peer plays one a lane.
+    many, few = {8: 48, 1: 24}, {8: 40, 1: 16}
+    rows = []
+    for lanes, sb3_bar, sb3_aim, peer_bar, peer_aim in ((8, 1.33, 1.5, 10.0, 15.0), (1, 1.8, 2.2, 25.0, 40.0)):
+        reader = mine(lanes, many[lanes])
+        sb3 = partial(evaluate_policy_rate, lanes, few[lanes])
+        what = f"{lanes} {'lanes' if lanes > 1 else 'lane'} / "
+        rows += [
+            ("stable_baselines3", f"rivals-sb3-{lanes}", f"{what}evaluate_policy", reader, sb3, sb3_bar, sb3_aim),
+            (
+                "rlmesh",
+                f"rivals-peer-{lanes}",
+                f"{what}Model.run",
+                reader,
+                partial(peer_rate, lanes, lanes),
+                peer_bar,
+                peer_aim,
+            ),
+        ]
     return [
         Case(name, what, "rate", "steps/s", reader, theirs, bar, aim)
         if find_spec(package)
