@@ -43,6 +43,17 @@ def print_table(outcomes: Sequence[Outcome], skips: Sequence[Skip]) -> None:
     """Print a row an outcome, missed bars marked, and below it what was not measured and why."""
     console = Console(highlight=False, markup=False, soft_wrap=True)
     console.print(", ".join(f"{name} {value}" for name, value in machine().items() if value is not None))
+    if outcomes:
+        _print_figures(outcomes, console)
+    for skip in skips:
+        console.print(f"not measured: {skip.what}: {skip.reason}")
+    if outcomes:
+        missed = [outcome.name for outcome in outcomes if not outcome.is_met]
+        verdict = f"bars missed: {', '.join(missed)}" if missed else "every bar is met"
+        console.print(f"{len(outcomes)} figures, {min(outcome.rounds for outcome in outcomes)} rounds; {verdict}")
+
+
+def _print_figures(outcomes: Sequence[Outcome], console: Console) -> None:
     table = Table(box=box.ASCII2, show_edge=False)
     table.add_column("what", no_wrap=True)
     for heading in ("ours", "theirs", "min", "median", "max", "bar", "aim"):
@@ -53,12 +64,6 @@ def print_table(outcomes: Sequence[Outcome], skips: Sequence[Skip]) -> None:
     # A table that is cut at the edge of a terminal would lose its verdicts.
     wide = console.options.update(max_width=1000)
     Console(highlight=False, width=Measurement.get(console, wide, table).maximum).print(table)
-    for skip in skips:
-        console.print(f"not measured: {skip.what}: {skip.reason}")
-    missed = [outcome.name for outcome in outcomes if not outcome.is_met]
-    rounds = min((outcome.rounds for outcome in outcomes), default=0)
-    verdict = f"bars missed: {', '.join(missed)}" if missed else "every bar is met"
-    console.print(f"{len(outcomes)} figures, {rounds} rounds; {verdict}")
 
 
 def _cells(outcome: Outcome) -> list[str]:

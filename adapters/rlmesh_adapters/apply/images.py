@@ -29,8 +29,8 @@ Array = npt.NDArray[Any]
 _BLOCK = 1 << 17
 
 # Smaller frames are not shared among threads: to hand one over takes about 50 us, and threads of many short steps
-# wait for one another. Measured on two cores with eight frames: OpenCV and numpy gain from about 360x360 on, and
-# lose up to half at 256x256; Pillow's filter, decoding, and bytes made of floats take longer: from 208x208.
+# wait for one another. Eight frames on two cores, the second one idle: OpenCV and numpy gained at 384x384 and lost
+# at 256x256 and below; Pillow's filter, and bytes made of floats, gained at 256x256 and lost at 128x128.
 _LEAST_QUICK = 3 << 17
 _LEAST_SLOW = 1 << 17
 
