@@ -43,7 +43,7 @@ ONLY = {
     "random": ("rlmesh_adapters.probe.randomness", "rlmesh_cli.guests"),
     # Only this module of the standard library finds a key that stands twice.
     "json": ("rlmesh_adapters.documents.reading",),
-    "PIL": ("rlmesh_adapters.apply.filters", "rlmesh_adapters.apply.images"),
+    "PIL": ("rlmesh_adapters.apply.decoding", "rlmesh_adapters.apply.filters"),
 }
 
 #: An adapter has no clock, no files, no processes, no network and no environment variables.
@@ -54,6 +54,9 @@ NOT_IN_ADAPTERS = {
 
 #: But a probe puts the random sources of its process into known states, torch's among them if it is there.
 PROBED = {("rlmesh_adapters.probe.randomness", "random"), ("rlmesh_adapters.probe.randomness", "sys")}
+
+#: And threads must know how many cores there are, and when the process forks.
+THREADED = {("rlmesh_adapters.apply.threads", "os")}
 
 OPENING = ("open", "__import__", "exec", "eval", "input")
 
@@ -100,7 +103,8 @@ LATE = {
     ("rlmesh_adapters.engine", "rlmesh_adapters.converting"),
     ("rlmesh_adapters.apply.filters", "cv2"),
     ("rlmesh_adapters.apply.filters", "PIL"),
-    ("rlmesh_adapters.apply.images", "PIL"),
+    ("rlmesh_adapters.apply.decoding", "PIL"),
+    ("rlmesh_adapters.apply.threads", "concurrent.futures"),
 }
 
 #: Calls that write, make, move or remove files, by the last part of their name or by the whole.
@@ -215,7 +219,7 @@ def test_adapters_have_no_clock_and_no_files():
         for found in IMPORTS
         if top(found.module) == "rlmesh_adapters"
         and top(found.target) in NOT_IN_ADAPTERS
-        and (found.module, found.target) not in PROBED
+        and (found.module, found.target) not in PROBED | THREADED
     ]
     assert shown(wrong) == []
     opened = [

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlmesh_adapters.apply import filters
-from rlmesh_adapters.apply.filters import find_opencv, flip, resize
+from rlmesh_adapters.apply.filters import find_opencv, flip, reorder, resize, split
 from rlmesh_adapters.errors import HarnessError
 
 cv2 = pytest.importorskip("cv2")
@@ -305,3 +305,26 @@ def test_flips_are_those_of_numpy_with_opencv():
 def test_flips_are_those_of_numpy_without_opencv():
     assert find_opencv() is None
     assert all(np.array_equal(found, expected) for found, expected in every_flip())
+
+
+def every_order() -> list[Any]:
+    """Return channels in planes and in other orders, as they should be and as they are."""
+    pairs = []
+    for channels, order in ((3, [2, 1, 0]), (3, [0, 1, 2]), (6, [2, 1, 0, 5, 4, 3]), (3, [1, 2, 0]), (1, [0])):
+        for dtype in (np.uint8, np.float32):
+            images = random_images(4, (2, 5, 7, channels), dtype)
+            for source in (images, np.asfortranarray(images)):
+                out, planes = np.empty(images.shape, dtype), np.empty((2, channels, 5, 7), dtype)
+                reorder(source, out, order)
+                split(source, planes, order)
+                pairs += [(out, images[..., order]), (planes, np.moveaxis(images[..., order], 3, 1))]
+    return pairs
+
+
+def test_channels_are_where_they_are_asked_for_with_opencv():
+    assert all(np.array_equal(found, expected) for found, expected in every_order())
+
+
+@pytest.mark.usefixtures("without_libraries")
+def test_channels_are_where_they_are_asked_for_without_opencv():
+    assert all(np.array_equal(found, expected) for found, expected in every_order())

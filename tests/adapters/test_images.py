@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlmesh_adapters.apply import filters
-from rlmesh_adapters.apply.images import ImageStage, decode
+from rlmesh_adapters.apply.decoding import decode
+from rlmesh_adapters.apply.images import ImageStage
 from rlmesh_adapters.errors import HarnessError
 from rlmesh_adapters.plans import ImagePlan
 

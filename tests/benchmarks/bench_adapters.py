@@ -1,29 +1,19 @@
-"""What the adapter costs: a converted route against the same policy on raw observations.
+"""What the adapter costs: a converted route against the same policy on raw observations, in whole evaluations.
 
-    python tests/benchmarks/bench_adapters.py [--repeats 9]
+    python -m tests.benchmarks.bench_adapters
 
-Each round runs every case once, in turn, in this process. A figure is the median over the rounds of the difference
-in microseconds a lane-step, of whole evaluations with records on. The images of bench_images.py come after that.
+A figure is the difference in microseconds a lane-step, records on.
 """
 
 from __future__ import annotations
 
-import argparse
-import gc
-import statistics
-import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-import gymnasium as gym
-import numpy as np
-from bench_images import report as report_images
+from rlmesh_cli.schema import EnvRoute
 
-from rlmesh_cli.evaluate import evaluate
-from rlmesh_cli.progress import SilentWatcher
-from rlmesh_cli.schema import EnvRoute, PolicyRoute, Route
-from rlmesh_cli.signals import StopOnSignal
+from .evaluations import evaluated
+from .measuring import Case, Skip
 
 POLICIES = """
 import numpy as np
@@ -73,70 +63,37 @@ PENDULUM = {
 }
 
 
-def microseconds(folder: Path, policy: str, env: str, tags: dict[str, object] | None) -> float:
-    """Return microseconds a lane-step of an evaluation on eight lanes."""
-    file = folder / "policies.py"
-    if not file.exists():
-        file.write_text(POLICIES)
-    route = Route(
-        env=EnvRoute(id=env),
-        policy=PolicyRoute(source=f"{file}:{policy}"),
-        env_tags=tags,
-        num_envs=8,
-        episodes=64,
-    )
-    run = evaluate(route, out=folder / "runs", watcher=SilentWatcher(), stopper=StopOnSignal(), source={})
-    return 1e6 * run.seconds / run.tally.steps
+def cases(folder: Path) -> list[Case | Skip]:
+    """Return what is measured, each on eight lanes."""
+    file = folder / "adapter_policies.py"
+    file.write_text(POLICIES)
 
+    def lane_step(policy: str, env: str, tags: dict[str, object] | None) -> Callable[[], float]:
+        def read() -> float:
+            route = EnvRoute(id=env)
+            steps, seconds = evaluated(file, policy, env=route, env_tags=tags, num_envs=8, episodes=64)
+            return 1e6 * seconds / steps
 
-def cases(folder: Path) -> dict[str, Callable[[], float]]:
-    """Return what is measured."""
-    return {
-        "CartPole raw": lambda: microseconds(folder, "Raw", "CartPole-v1", None),
-        "CartPole tagged": lambda: microseconds(folder, "Tagged", "CartPole-v1", CARTPOLE),
-        "Pendulum raw": lambda: microseconds(folder, "RawSwing", "Pendulum-v1", None),
-        "Pendulum tagged": lambda: microseconds(folder, "Swing", "Pendulum-v1", PENDULUM),
-    }
+        return read
 
-
-# name, converted, raw, most microseconds a lane-step
-DIFFERENCES = [
-    ("two fields, an index", "CartPole tagged", "CartPole raw", 2.0),
-    ("two mapped ranges, a mapped action", "Pendulum tagged", "Pendulum raw", 2.0),
-]
-
-
-def main() -> int:
-    """Print the table; return 1 if a difference is above what it may be."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=9)
-    repeats = parser.parse_args().repeats
-    times: dict[str, list[float]] = {}
-    with tempfile.TemporaryDirectory() as name:
-        running = cases(Path(name))
-        for turn in range(repeats + 1):
-            for case, run in running.items():
-                gc.collect()
-                time = run()
-                if turn:
-                    times.setdefault(case, []).append(time)
-    print(
-        f"python {sys.version.split()[0]}, gymnasium {gym.__version__}, numpy {np.__version__}, {repeats} rounds"
-    )
-    for case, values in times.items():
-        print(
-            f"  {case:16s} {statistics.median(values):6.2f} us a lane-step"
-            f"  ({min(values):.2f} - {max(values):.2f})"
-        )
-    missed = 0
-    for name, converted, raw, most in DIFFERENCES:
-        more = [a - b for a, b in zip(times[converted], times[raw], strict=True)]
-        middle = statistics.median(more)
-        missed += middle > most
-        print(f"{name:40s} +{middle:.2f} us  ({min(more):.2f} - {max(more):.2f})  at most {most:.2f}")
-    missed += report_images(repeats)
-    return int(missed > 0)
+    rows = [
+        ("adapter-fields", "two fields, an index: more than raw", "Tagged", "Raw", "CartPole-v1", CARTPOLE),
+        (
+            "adapter-ranges",
+            "two ranges, a mapped action: more than raw",
+            "Swing",
+            "RawSwing",
+            "Pendulum-v1",
+            PENDULUM,
+        ),
+    ]
+    return [
+        Case(name, what, "extra", "us", lane_step(tagged, env, tags), lane_step(raw, env, None), bar=2.0, aim=1.0)
+        for name, what, tagged, raw, env, tags in rows
+    ]
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    from .running import main
+
+    raise SystemExit(main(["bench_adapters"]))

@@ -1,51 +1,43 @@
-"""What an image costs: ratios of times against what a user would write by hand, for eight frames.
+"""What an image costs: times against what a user would write by hand, for eight frames.
 
-    python tests/benchmarks/bench_images.py [--repeats 15]
+    python -m tests.benchmarks.bench_images
 
-Each round runs every case in turn, in this process; a ratio is the median over the rounds of (ours / theirs in the
-same round). Lower is better. Ours is all of `ImageStage.apply`, with checks and new memory for the result.
+Ours is all of `ImageStage.apply`, with checks and new memory for the result. Theirs is a loop in one thread; what
+OpenCV does in threads of its own it does for both.
 """
 
 from __future__ import annotations
 
-import argparse
-import statistics
-import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
-import cv2
 import numpy as np
-import PIL
-from PIL import Image
 
 from rlmesh_adapters.apply.images import ImageStage
 from rlmesh_adapters.plans import ImagePlan
 
+from .measuring import Case, Skip, microseconds
+
+try:
+    import cv2
+    from PIL import Image
+except ImportError:
+    cv2 = None
+
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-PIXELS = np.random.default_rng(0).integers(0, 256, (8, 256, 256, 3), dtype=np.uint8)
-SMALL = np.ascontiguousarray(PIXELS[:, :224, :224])
-CALLS = 10
-FRAMES = len(PIXELS)
-#: Microseconds that the peer was measured to take for one such frame.
-PEER_FRAME = 1110
+VALUES = {"dtype": "float32", "normalize": (0.0, 1.0), "mean": MEAN, "std": STD, "dst_layout": "chw"}
+LINEAR = {"size": (224, 224), "fit": "stretch"}
+TRIANGLE = {**LINEAR, "resample": "bilinear_aa"}
+TURN = {"flip_rows": True, "flip_columns": True}
 
 
-def naive_normalise() -> np.ndarray:
-    values = (SMALL / np.float32(255) - np.array(MEAN, np.float32)) / np.array(STD, np.float32)
-    return np.ascontiguousarray(values.transpose(0, 3, 1, 2))
+def frames(height: int, width: int) -> np.ndarray:
+    """Return eight frames of noise."""
+    return np.random.default_rng(0).integers(0, 256, (8, height, width, 3), dtype=np.uint8)
 
 
-def opencv_alone() -> list[np.ndarray]:
-    return [cv2.resize(image, (224, 224), interpolation=cv2.INTER_LINEAR) for image in PIXELS]
-
-
-def pillow_alone() -> list[np.ndarray]:
-    bilinear = Image.Resampling.BILINEAR
-    return [np.asarray(Image.fromarray(image).resize((224, 224), bilinear)) for image in PIXELS]
-
-
-def ours(pixels: np.ndarray, **options: object) -> Callable[[], np.ndarray]:
+def ours(pixels: np.ndarray, options: dict[str, object]) -> Callable[[], np.ndarray]:
+    """Return what makes eight images by a plan."""
     plan = ImagePlan(
         placement=("image",),
         source=("camera",),
@@ -58,74 +50,79 @@ def ours(pixels: np.ndarray, **options: object) -> Callable[[], np.ndarray]:
     return lambda: stage.apply(pixels, len(pixels))
 
 
-# name, our case, their case, what is aimed at
-RATIOS = [
-    ("normalise and CHW, 224x224 / naive numpy", "ours normalise", "naive normalise", 0.25),
-    ("bilinear, 256 to 224 / cv2.resize alone", "ours bilinear", "opencv", 1.15),
-    ("bilinear_aa, 256 to 224 / Image.resize alone", "ours bilinear_aa", "pillow", 1.15),
-    ("turn, bilinear / cv2.resize alone", "ours turned", "opencv", 1.5),
-    ("bilinear_aa, normalise, CHW / Image.resize alone", "ours all", "pillow", 1.5),
-]
+def opencv(pixels: np.ndarray) -> Sequence[np.ndarray]:
+    """Resize as a user would."""
+    return [cv2.resize(image, (224, 224), interpolation=cv2.INTER_LINEAR) for image in pixels]
 
 
-def cases() -> dict[str, Callable[[], object]]:
-    """Return what is measured, each for eight frames."""
-    values = {"dtype": "float32", "normalize": (0.0, 1.0), "mean": MEAN, "std": STD, "dst_layout": "chw"}
-    size = {"size": (224, 224), "fit": "stretch"}
-    return {
-        "ours normalise": ours(SMALL, **values),
-        "naive normalise": naive_normalise,
-        "ours bilinear": ours(PIXELS, **size),
-        "opencv": opencv_alone,
-        "ours bilinear_aa": ours(PIXELS, resample="bilinear_aa", **size),
-        "pillow": pillow_alone,
-        "ours turned": ours(PIXELS, flip_rows=True, flip_columns=True, **size),
-        "ours all": ours(PIXELS, resample="bilinear_aa", **size, **values),
-    }
+def pillow(pixels: np.ndarray) -> Sequence[np.ndarray]:
+    """Resize as most checkpoints were trained with."""
+    bilinear = Image.Resampling.BILINEAR
+    return [np.asarray(Image.fromarray(image).resize((224, 224), bilinear)) for image in pixels]
 
 
-def measure(repeats: int) -> dict[str, list[float]]:
-    """Return seconds a call of every case; a first round warms up and is not counted."""
-    seconds: dict[str, list[float]] = {}
-    running = cases()
-    names = list(running)
-    for turn in range(repeats + 1):
-        shift = turn % len(names)
-        for name in names[shift:] + names[:shift]:
-            began = time.perf_counter()
-            for _ in range(CALLS):
-                running[name]()
-            if turn:
-                seconds.setdefault(name, []).append((time.perf_counter() - began) / CALLS)
-    return seconds
+def normalised(pixels: np.ndarray) -> np.ndarray:
+    """Normalise as the formula reads."""
+    values = (pixels / np.float32(255) - np.array(MEAN, np.float32)) / np.array(STD, np.float32)
+    return np.ascontiguousarray(values.transpose(0, 3, 1, 2))
 
 
-def report(repeats: int) -> int:
-    """Print the table; return how many ratios are above what is aimed at."""
-    seconds = measure(repeats)
-    versions = f"numpy {np.__version__}, opencv {cv2.__version__}, pillow {PIL.__version__}"
-    print(f"python {sys.version.split()[0]}, {versions}, {repeats} rounds")
-    for name, values in seconds.items():
-        low, middle, high = (1e6 * value for value in (min(values), statistics.median(values), max(values)))
-        print(f"  {name:18s} {middle:8,.0f} us  ({low:,.0f} - {high:,.0f})")
-    missed = 0
-    for name, mine, theirs, aim in RATIOS:
-        ratios = [a / b for a, b in zip(seconds[mine], seconds[theirs], strict=True)]
-        middle = statistics.median(ratios)
-        missed += middle > aim
-        print(f"{name:50s} x{middle:.2f}  ({min(ratios):.2f} - {max(ratios):.2f})  aim {aim:.2f}")
-    frame = 1e6 * statistics.median(seconds["ours all"]) / FRAMES
-    share = frame / PEER_FRAME
-    print(f"bilinear_aa, normalise, CHW: {frame:,.0f} us a frame, x{share:.2f} of the peer's {PEER_FRAME:,} us")
-    return missed
+def turned(pixels: np.ndarray) -> np.ndarray:
+    """Turn by 180 degrees."""
+    return pixels[:, ::-1, ::-1].copy()
 
 
-def main() -> int:
-    """Print the table; return 1 if a ratio is above what is aimed at."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=15)
-    return int(report(parser.parse_args().repeats) > 0)
+def planes(pixels: np.ndarray) -> np.ndarray:
+    """Put the channels first."""
+    return np.ascontiguousarray(pixels.transpose(0, 3, 1, 2))
+
+
+def cases(folder: Path) -> list[Case | Skip]:
+    """Return what is measured."""
+    if cv2 is None:
+        return [Skip("images", "images", "OpenCV and Pillow are not installed")]
+    small, medium, large = frames(224, 224), frames(256, 256), frames(480, 640)
+    rows = [
+        ("bilinear-256", "bilinear, 256 to 224 / cv2.resize alone", medium, LINEAR, opencv, 1.15, 1.0),
+        ("bilinear-480", "bilinear, 480x640 to 224 / cv2.resize alone", large, LINEAR, opencv, 1.15, 0.7),
+        ("bilinear_aa-256", "bilinear_aa, 256 to 224 / Image.resize alone", medium, TRIANGLE, pillow, 1.15, 0.7),
+        (
+            "bilinear_aa-480",
+            "bilinear_aa, 480x640 to 224 / Image.resize alone",
+            large,
+            TRIANGLE,
+            pillow,
+            1.15,
+            0.7,
+        ),
+        ("turned", "turn, bilinear, 256 to 224 / cv2.resize alone", medium, {**LINEAR, **TURN}, opencv, 1.5, 1.2),
+        (
+            "all",
+            "bilinear_aa, normalise, CHW / Image.resize alone",
+            medium,
+            {**TRIANGLE, **VALUES},
+            pillow,
+            1.5,
+            1.0,
+        ),
+        ("normalise", "normalise and CHW, 224x224 / naive numpy", small, VALUES, normalised, 0.25, 0.2),
+        ("turn", "turn, 224x224 / numpy", small, TURN, turned, 0.25, 0.1),
+        ("chw", "CHW, 224x224 / numpy", small, {"dst_layout": "chw"}, planes, 1.0, 0.4),
+    ]
+    return [
+        Case(f"images-{name}", what, "time", "us", *_readers(pixels, plan, theirs), bar=bar, aim=aim)
+        for name, what, pixels, plan, theirs, bar, aim in rows
+    ]
+
+
+def _readers(
+    pixels: np.ndarray, plan: dict[str, object], theirs: Callable[[np.ndarray], object]
+) -> tuple[Callable[[], float], Callable[[], float]]:
+    calls = 10 if pixels.shape[1] < 480 else 4
+    return microseconds(ours(pixels, plan), calls), microseconds(lambda: theirs(pixels), calls)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    from .running import main
+
+    raise SystemExit(main(["bench_images"]))

@@ -1,43 +1,27 @@
-"""What the harness costs: ratios of rates against loops that a user would write by hand.
+"""What the harness costs: rates against loops that a user would write by hand.
 
-    python tests/benchmarks/bench_rollout.py [--repeats 9]
+    python -m tests.benchmarks.bench_rollout
 
-Each round runs every case once, in turn, in this process; a ratio is the median over the rounds of (ours / theirs
-in the same round). Records are on: `episodes.jsonl` is written as in a real run. A step is one `env.step` of one
-lane; the reset steps of gymnasium's autoreset are not steps.
+Records are on: `episodes.jsonl` is written as in a real run. A step is one `env.step` of one lane; the reset steps
+of gymnasium's autoreset are not steps.
 """
 
 from __future__ import annotations
 
-import argparse
-import gc
-import statistics
-import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
-from rlmesh_cli.evaluate import evaluate
-from rlmesh_cli.progress import SilentWatcher
-from rlmesh_cli.schema import EnvRoute, PolicyRoute, Route
-from rlmesh_cli.signals import StopOnSignal
+from rlmesh_cli.schema import EnvRoute
+
+from .evaluations import evaluated
+from .measuring import Case, Skip
 
 WEIGHTS = np.array([0.1, 0.5, 1.0, 1.0], np.float32)
-
-
-def balance(obs: np.ndarray) -> np.ndarray:
-    """Keep the pole up for all of 500 steps."""
-    return (obs @ WEIGHTS > 0).astype(np.int64)
-
-
-def push(obs: np.ndarray) -> np.ndarray:
-    """Let it fall after about nine steps."""
-    return np.ones(len(obs), np.int64)
-
 
 POLICY_FILE = """
 import numpy as np
@@ -56,24 +40,35 @@ class Push:
 """
 
 
-def ours(folder: Path, policy: str, *, lanes: int, episodes: int, vectorization: str = "sync") -> float:
-    """Return lane-steps a second of a whole evaluation's loop, first resets and records included."""
-    file = folder / "policies.py"
-    if not file.exists():
-        file.write_text(POLICY_FILE)
-    route = Route(
-        env=EnvRoute(id="CartPole-v1", vectorization=vectorization),
-        policy=PolicyRoute(source=f"{file}:{policy}"),
-        num_envs=lanes,
-        episodes=episodes,
-    )
-    run = evaluate(route, out=folder / "runs", watcher=SilentWatcher(), stopper=StopOnSignal(), source={})
-    return run.tally.steps / run.seconds
+def balance(obs: np.ndarray) -> np.ndarray:
+    """Keep the pole up for all of 500 steps."""
+    return (obs @ WEIGHTS > 0).astype(np.int64)
+
+
+def push(obs: np.ndarray) -> np.ndarray:
+    """Let it fall after about nine steps."""
+    return np.ones(len(obs), np.int64)
+
+
+def ours(policies: Path, name: str, *, lanes: int, episodes: int, vectorization: str = "sync") -> float:
+    """Return lane-steps a second of a whole evaluation."""
+    env = EnvRoute(id="CartPole-v1", vectorization=vectorization)
+    steps, seconds = evaluated(policies, name, env=env, num_envs=lanes, episodes=episodes)
+    return steps / seconds
 
 
 def sync_loop(act: Callable[[np.ndarray], np.ndarray], *, lanes: int, steps: int) -> float:
     """Return lane-steps a second of a bare SyncVectorEnv loop: no seeds, no records, no checks."""
-    env = gym.vector.SyncVectorEnv([lambda: gym.make("CartPole-v1")] * lanes)
+    return _vector_loop(gym.vector.SyncVectorEnv([lambda: gym.make("CartPole-v1")] * lanes), act, steps)
+
+
+def native_loop(*, lanes: int, steps: int) -> float:
+    """Return lane-steps a second of a bare loop over gymnasium's own CartPoleVectorEnv."""
+    env = gym.make_vec("CartPole-v1", num_envs=lanes, vectorization_mode="vector_entry_point")
+    return _vector_loop(env, balance, steps)
+
+
+def _vector_loop(env: Any, act: Callable[[np.ndarray], np.ndarray], steps: int) -> float:
     obs, _ = env.reset(seed=0)
     resets = 0
     began = time.perf_counter()
@@ -82,7 +77,7 @@ def sync_loop(act: Callable[[np.ndarray], np.ndarray], *, lanes: int, steps: int
         resets += int(np.count_nonzero(terminated | truncated))
     seconds = time.perf_counter() - began
     env.close()
-    return (steps * lanes - resets) / seconds
+    return (steps * env.num_envs - resets) / seconds
 
 
 def single_loop(steps: int) -> float:
@@ -97,80 +92,61 @@ def single_loop(steps: int) -> float:
     return steps / (time.perf_counter() - began)
 
 
-def native_loop(*, lanes: int, steps: int) -> float:
-    """Return lane-steps a second of a bare loop over gymnasium's own CartPoleVectorEnv."""
-    env = gym.make_vec("CartPole-v1", num_envs=lanes, vectorization_mode="vector_entry_point")
-    obs, _ = env.reset(seed=0)
-    resets = 0
-    began = time.perf_counter()
-    for _ in range(steps):
-        obs, _, terminated, truncated, _ = env.step(balance(obs))
-        resets += int(np.count_nonzero(terminated | truncated))
-    return (steps * lanes - resets) / (time.perf_counter() - began)
+def cases(folder: Path) -> list[Case | Skip]:
+    """Return what is measured."""
+    file = folder / "rollout_policies.py"
+    file.write_text(POLICY_FILE)
 
+    def eight() -> float:
+        return ours(file, "Balance", lanes=8, episodes=48)
 
-# name, our case, their case, what must be reached, what is aimed at
-RATIOS = [
-    ("8 lanes / SyncVectorEnv(8)", "ours 8", "sync 8", 1.2, 1.3),
-    ("8 lanes / one bare environment", "ours 8", "single", 0.85, 0.9),
-    ("1 lane / SyncVectorEnv(1)", "ours 1", "sync 1", 1.5, 1.8),
-    ("512 native lanes / bare CartPoleVectorEnv", "ours 512", "native 512", 0.75, 0.9),
-    ("9-step episodes, seeded / SyncVectorEnv(8), unseeded", "ours short", "sync short", 0.75, 0.9),
-]
+    def one() -> float:
+        return ours(file, "Balance", lanes=1, episodes=24)
 
+    def short() -> float:
+        return ours(file, "Push", lanes=8, episodes=2000)
 
-def cases(folder: Path) -> dict[str, Callable[[], float]]:
-    """Return what is measured, each about a fifth of a second."""
-    return {
-        "ours 8": lambda: ours(folder, "Balance", lanes=8, episodes=48),
-        "sync 8": lambda: sync_loop(balance, lanes=8, steps=3000),
-        "single": lambda: single_loop(24_000),
-        "ours 1": lambda: ours(folder, "Balance", lanes=1, episodes=24),
-        "sync 1": lambda: sync_loop(balance, lanes=1, steps=12_000),
-        "ours 512": lambda: ours(folder, "Balance", lanes=512, episodes=1536, vectorization="native"),
-        "native 512": lambda: native_loop(lanes=512, steps=1500),
-        "ours short": lambda: ours(folder, "Push", lanes=8, episodes=2000),
-        "sync short": lambda: sync_loop(push, lanes=8, steps=2500),
-    }
+    def native(lanes: int, episodes: int) -> Callable[[], float]:
+        return lambda: ours(file, "Balance", lanes=lanes, episodes=episodes, vectorization="native")
 
+    def sync(act: Callable[[np.ndarray], np.ndarray], lanes: int, steps: int) -> Callable[[], float]:
+        return lambda: sync_loop(act, lanes=lanes, steps=steps)
 
-def measure(repeats: int) -> dict[str, list[float]]:
-    """Run every case once a round; a first round warms up and is not counted."""
-    rates: dict[str, list[float]] = {}
-    with tempfile.TemporaryDirectory() as name:
-        running = cases(Path(name))
-        names = list(running)
-        for turn in range(repeats + 1):
-            shift = turn % len(names)
-            for case in names[shift:] + names[:shift]:
-                gc.collect()
-                rate = running[case]()
-                if turn:
-                    rates.setdefault(case, []).append(rate)
-    return rates
-
-
-def main() -> int:
-    """Print the table; return 1 if a ratio is below what must be reached."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=9)
-    repeats = parser.parse_args().repeats
-    rates = measure(repeats)
-    print(
-        f"python {sys.version.split()[0]}, gymnasium {gym.__version__}, numpy {np.__version__}, {repeats} rounds"
-    )
-    for case, values in rates.items():
-        low, middle, high = min(values), statistics.median(values), max(values)
-        print(f"  {case:12s} {middle:12,.0f} steps/s  ({low:,.0f} - {high:,.0f})")
-    missed = 0
-    for name, mine, theirs, must, aim in RATIOS:
-        ratios = [a / b for a, b in zip(rates[mine], rates[theirs], strict=True)]
-        middle = statistics.median(ratios)
-        missed += middle < must
-        spread = f"{min(ratios):.2f} - {max(ratios):.2f}"
-        print(f"{name:54s} x{middle:.2f}  ({spread})  must {must:.2f}  aim {aim:.2f}")
-    return int(missed > 0)
+    rows = [
+        ("rollout-8", "8 lanes / SyncVectorEnv(8)", eight, sync(balance, 8, 3000), 1.25, 1.3),
+        ("rollout-8-single", "8 lanes / one bare environment", eight, lambda: single_loop(24_000), 0.9, 1.0),
+        ("rollout-1", "1 lane / SyncVectorEnv(1)", one, sync(balance, 1, 12_000), 1.6, 1.8),
+        (
+            "rollout-9-steps",
+            "9-step episodes, seeded / SyncVectorEnv(8), unseeded",
+            short,
+            sync(push, 8, 2500),
+            0.8,
+            0.9,
+        ),
+        (
+            "native-8",
+            "8 native lanes / bare CartPoleVectorEnv",
+            native(8, 80),
+            lambda: native_loop(lanes=8, steps=5000),
+            0.8,
+            0.9,
+        ),
+        (
+            "native-512",
+            "512 native lanes / bare CartPoleVectorEnv",
+            native(512, 1536),
+            lambda: native_loop(lanes=512, steps=1500),
+            0.8,
+            0.9,
+        ),
+    ]
+    return [
+        Case(name, what, "rate", "steps/s", mine, theirs, bar, aim) for name, what, mine, theirs, bar, aim in rows
+    ]
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    from .running import main
+
+    raise SystemExit(main(["bench_rollout"]))

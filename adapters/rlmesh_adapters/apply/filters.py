@@ -6,8 +6,7 @@ resampled by itself, so neither depends on its neighbours.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from math import floor
 from types import ModuleType
@@ -17,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rlmesh_adapters.errors import HarnessError
+
+from .buffers import Buffers
 
 Array = npt.NDArray[Any]
 
@@ -127,7 +128,7 @@ def find_opencv() -> ModuleType | None:
 
 
 def _opencv_resampler(cv2: Any) -> Resampler:
-    scratch = _Scratch()
+    buffers = Buffers()
 
     def resample(image: Array, result: Array) -> None:
         height, width, channels = result.shape
@@ -142,27 +143,13 @@ def _opencv_resampler(cv2: Any) -> Resampler:
             cv2.resize(image, (width, height), dst=result, interpolation=cv2.INTER_LINEAR)
             return
         # Of 16 bits OpenCV rounds half to even; for bytes it has a way of its own, slower, which rounds half up.
-        source, resized = scratch.buffers(image.shape, result.shape)
+        source = buffers.take("source", image.shape, np.uint16)
+        resized = buffers.take("resized", result.shape, np.uint16)
         np.copyto(source, image)
         cv2.resize(source, (width, height), dst=resized, interpolation=cv2.INTER_LINEAR)
         np.copyto(result, resized, casting="unsafe")
 
     return resample
-
-
-class _Scratch(threading.local):
-    """16-bit buffers of one thread, kept while the shapes stay the same."""
-
-    def __init__(self) -> None:
-        self._source = self._resized = np.empty(0, np.uint16)
-
-    def buffers(self, source: tuple[int, ...], resized: tuple[int, ...]) -> tuple[Array, Array]:
-        """Return two uint16 arrays of these shapes, with undefined contents."""
-        if self._source.shape != source:
-            self._source = np.empty(source, np.uint16)
-        if self._resized.shape != resized:
-            self._resized = np.empty(resized, np.uint16)
-        return self._source, self._resized
 
 
 def _pillow_resampler() -> Resampler:
@@ -207,3 +194,38 @@ def flip(images: Array, out: Array, *, rows: bool, columns: bool) -> None:
     # By channel, as an inner loop over three channels takes five times as long.
     for channel in range(channels):
         out[..., channel] = view[..., channel]
+
+
+def split(images: Array, planes: Array, order: Sequence[int]) -> None:
+    """Write the channels of images into planes of their own.
+
+    images: (M, H, W, C) of any layout in memory. planes: (M, C, H, W), contiguous, of the same dtype.
+    order: which channel of the source each plane is.
+    """
+    cv2: Any = find_opencv() if _suits_opencv(images) else None
+    if cv2 is None:
+        for channel, origin in enumerate(order):
+            planes[:, channel] = images[..., origin]
+        return
+    places = [order.index(origin) for origin in range(len(order))]
+    for image, result in zip(images, planes, strict=True):
+        cv2.split(image, [result[place] for place in places])
+
+
+def reorder(images: Array, out: Array, order: Sequence[int]) -> None:
+    """Write images into `out`, their channels in another order.
+
+    images: (M, H, W, C) of any layout in memory. out: (M, H, W, C), contiguous, of the same dtype.
+    order: which channel of the source each channel of the result is.
+    """
+    cv2: Any = find_opencv() if tuple(order) == (2, 1, 0) and _suits_opencv(images) else None
+    if cv2 is None:
+        for channel, origin in enumerate(order):
+            out[..., channel] = images[..., origin]
+        return
+    for image, result in zip(images, out, strict=True):
+        cv2.cvtColor(image, cv2.COLOR_RGB2BGR, dst=result)
+
+
+def _suits_opencv(images: Array) -> bool:
+    return images.flags.c_contiguous and 1 < images.shape[3] <= _MOST_CHANNELS

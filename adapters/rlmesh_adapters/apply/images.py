@@ -6,26 +6,33 @@ contract: bytes (or floats of 0 to 255), channels last, flips and channel order,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rlmesh_adapters.errors import HarnessError
 from rlmesh_adapters.paths import show_path
 from rlmesh_adapters.plans import ImagePlan
 
+from .buffers import Buffers
+from .decoding import decode
 from .errors import ApplyError
-from .filters import find_resampler, flip, resize
+from .filters import find_resampler, flip, reorder, resize, split
+from .pixels import float_ends, round_into, to_pixels
+from .threads import spread
 
 Array = npt.NDArray[Any]
 
 # So many values are worked on at a time, which stay in the cache from the first step to the last.
 _BLOCK = 1 << 17
 
-# Of PNG and of JPEG.
-_SIGNATURES = (b"\x89PNG\r\n", b"\xff\xd8\xff")
+# Smaller frames are not shared among threads: to hand one over takes about 50 us, and threads of many short steps
+# wait for one another. Eight frames on two cores, the second one idle: OpenCV and numpy gained at 384x384 and lost
+# at 256x256 and below; Pillow's filter, and bytes made of floats, gained at 256x256 and lost at 128x128.
+_LEAST_QUICK = 3 << 17
+_LEAST_SLOW = 1 << 17
 
 
 class ImageStage:
@@ -37,22 +44,23 @@ class ImageStage:
     Raises HarnessError where the library of the plan's filter is missing, before any image is there.
     """
 
-    __slots__ = ("_buffers", "_dtype", "_filled", "_is_copy", "_is_scaled", "_is_turned", "plan")
+    __slots__ = ("_buffers", "_dtype", "_filled", "_is_copy", "_is_scaled", "_is_turned", "_mean", "_std", "plan")
 
     def __init__(self, plan: ImagePlan) -> None:
         self.plan = plan
         self._dtype = np.dtype(plan.dtype)
         self._is_scaled = plan.normalize is not None or bool(plan.mean or plan.std)
         self._is_turned = plan.flip_rows or plan.flip_columns
+        self._mean, self._std = np.array(plan.mean, np.float32), np.array(plan.std, np.float32)
         # Whether nothing is left to do once an image has its size, other than a cast.
         self._is_copy = plan.dst_layout == "hwc" and not (self._is_scaled or plan.swap_channels)
-        self._buffers: dict[str, Array] = {}
+        self._buffers = Buffers()
         self._filled: Array | None = None
         if plan.zero_fill is not None:
             image = np.full((1, *plan.zero_fill), plan.fill, np.uint8)
             self._filled = self._allocate(1, plan.zero_fill)
             self._write(image, self._filled, list(range(plan.zero_fill[2])))
-        elif plan.size is not None and plan.size != plan.src_shape[:2]:
+        elif self._is_resized(plan.src_shape):
             find_resampler(plan.resample)
 
     def apply(self, source: Array | list[bytes] | None, rows: int) -> Array:
@@ -78,33 +86,51 @@ class ImageStage:
         shape = source.shape[1:] if is_hwc else (*source.shape[2:], source.shape[1])
         result = self._allocate(len(source), self._result_shape(shape))
         order = self._channel_order(shape[2])
+        is_resized = self._is_resized(shape)
+        is_one_step = is_hwc and self._is_copy and not self._is_turned and source.dtype == np.uint8
+        is_slow = source.dtype.kind == "f" or (is_resized and self.plan.resample == "bilinear_aa")
+        are_large = prod(shape) >= (_LEAST_SLOW if is_slow else _LEAST_QUICK)
+        # A second thread does not hasten a mere copy.
+        is_shared = are_large and (is_resized or not is_one_step)
         # With one step only there is nothing to keep in the cache.
-        is_one_step = self._is_copy and is_hwc and source.dtype == np.uint8 and not self._is_turned
-        count = max(1, len(source) if is_one_step else _BLOCK // prod(shape))
-        for start in range(0, len(source), count):
-            some = slice(start, start + count)
-            images = self._to_pixels(source[some])
+        count = max(1, len(source) if is_one_step and not is_shared else _BLOCK // prod(shape))
+
+        def finish_block(number: int) -> None:
+            some = slice(number * count, (number + 1) * count)
+            images = to_pixels(source[some], self.plan, self._buffers)
             self._finish(images if is_hwc else images.transpose(0, 2, 3, 1), result[some], order)
+
+        _each(finish_block, -(-len(source) // count), is_shared=is_shared)
         return result
 
     def _apply_encoded(self, source: list[bytes], rows: int) -> Array:
         if len(source) != rows:
             raise ValueError(f"{self._camera}: expected {rows} encoded images, got {len(source)}")
-        result = None if rows else self._allocate(0, self._result_shape(self.plan.src_shape))
-        for row, data in enumerate(source):
-            try:
-                image = decode(data)
-            except ValueError as error:
-                raise ApplyError({row: f"{self._camera}: {error}"}) from error
-            self._check_shape(image.shape, image.shape, f", row {row}")
-            shape = self._result_shape(image.shape)
-            if result is None:
-                first, result = shape, self._allocate(rows, shape)
-                order = self._channel_order(shape[2])
-            if shape != first:
-                raise ValueError(f"{self._camera}, row {row}: expected shape {first} as in row 0, got {shape}")
+        if not rows:
+            return self._allocate(0, self._result_shape(self.plan.src_shape))
+        # The first one tells what shape all have.
+        first = self._decoded(source[0], 0)
+        shape = self._result_shape(first.shape)
+        result = self._allocate(rows, shape)
+        order = self._channel_order(shape[2])
+
+        def finish_row(row: int) -> None:
+            image = self._decoded(source[row], row) if row else first
+            found = self._result_shape(image.shape)
+            if found != shape:
+                raise ValueError(f"{self._camera}, row {row}: expected shape {shape} as in row 0, got {found}")
             self._finish(image[None], result[row : row + 1], order)
-        return cast(Array, result)
+
+        _each(finish_row, rows, is_shared=first.size >= _LEAST_SLOW)
+        return result
+
+    def _decoded(self, data: bytes, row: int) -> Array:
+        try:
+            image = decode(data)
+        except ValueError as error:
+            raise ApplyError({row: f"{self._camera}: {error}"}) from error
+        self._check_shape(image.shape, image.shape, f", row {row}")
+        return image
 
     def _checked(self, source: Any, rows: int) -> Array:
         if not isinstance(source, np.ndarray) or source.dtype.kind not in "biuf":
@@ -133,6 +159,9 @@ class ImageStage:
         source = self.plan.source
         return f"image `{show_path(self.plan.placement)}`" if source is None else f"camera `{show_path(source)}`"
 
+    def _is_resized(self, shape: tuple[int, ...]) -> bool:
+        return self.plan.size is not None and self.plan.size != shape[:2]
+
     def _result_shape(self, shape: tuple[int, ...]) -> tuple[int, int, int]:
         height, width = self.plan.size or shape[:2]
         return height, width, shape[2]
@@ -153,49 +182,22 @@ class ImageStage:
             raise ValueError(f"{self._camera}: expected channels in threes to exchange, got {channels}")
         return [3 * (channel // 3) + 2 - channel % 3 for channel in range(channels)]
 
-    def _buffer(self, name: str, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
-        size = prod(shape)
-        flat = self._buffers.get(name)
-        if flat is None or flat.size < size or flat.dtype != dtype:
-            flat = self._buffers[name] = np.empty(size, dtype)
-        return flat[:size].reshape(shape)
-
-    def _to_pixels(self, source: Array) -> Array:
-        """Return values of 0 to 255: uint8, or float32 where floats stay floats. May be a view of `source`."""
-        kind = source.dtype.kind
-        if source.dtype == np.uint8:
-            return source
-        pixels = self._buffer("pixels", source.shape, np.float32 if self.plan.is_float else np.uint8)
-        if kind == "b" or (self.plan.is_float and kind != "f"):
-            pixels[...] = source
-            return pixels
-        if kind != "f":
-            info = np.iinfo(source.dtype)
-            np.clip(source, max(info.min, 0), min(info.max, 255), out=pixels, casting="unsafe")
-            return pixels
-        values = self._buffer("values", source.shape, np.float64)
-        low, high = self.plan.src_range or (0.0, 1.0)
-        # A float that is too large becomes infinite here, and 255 below.
-        with np.errstate(over="ignore", invalid="ignore"):
-            np.subtract(source, low, out=values, dtype=np.float64)
-            np.divide(values, high - low, out=values)
-            np.multiply(values, 255.0, out=values)
-            if not self.plan.is_float:
-                _round_into(values, 0.0, 255.0)
-            pixels[...] = values
-        return pixels
-
     def _finish(self, images: Array, result: Array, order: list[int]) -> None:
         """Flip, resize and write (M, H, W, C) values of 0 to 255 into the rows of a result."""
         plan = self.plan
         rows, columns = plan.flip_rows, plan.flip_columns
         if plan.size is None or plan.size == images.shape[1:3]:
+            if self._is_turned and self._is_copy and images.dtype == self._dtype:
+                flip(images, result, rows=rows, columns=columns)
+                return
             if self._is_turned:
-                images = images[:, :: -1 if rows else 1, :: -1 if columns else 1]
+                turned = self._buffers.take("turned", images.shape, images.dtype)
+                flip(images, turned, rows=rows, columns=columns)
+                images = turned
             self._write(images, result, order)
             return
         if self._is_turned or not images.flags.c_contiguous:
-            turned = self._buffer("turned", images.shape, images.dtype)
+            turned = self._buffers.take("turned", images.shape, images.dtype)
             flip(images, turned, rows=rows, columns=columns)
             images = turned
         if self._is_copy and images.dtype == self._dtype:
@@ -203,32 +205,37 @@ class ImageStage:
             return
         # Channels are resampled one by one, so their order may still be changed afterwards.
         shape = (len(images), *plan.size, images.shape[3])
-        resized = self._buffer("resized", shape, images.dtype)
+        resized = self._buffers.take("resized", shape, images.dtype)
         self._write(resize(images, plan.size, plan.resample, plan.fit, out=resized), result, order)
 
     def _write(self, images: Array, result: Array, order: list[int]) -> None:
         """Scale and cast (M, h, w, C) values of 0 to 255 into a result, channels in the order given."""
         plan = self.plan
+        rows, height, width, channels = images.shape
         if plan.dst_layout == "chw":
+            if not self._is_scaled and images.dtype == self._dtype:
+                split(images, result, order)
+                return
             # By channel: numpy is slow where its inner loop is over three channels.
-            for channel, origin in enumerate(order):
+            planes = self._buffers.take("planes", (rows, channels, height, width), images.dtype)
+            split(images, planes, order)
+            for channel in range(channels):
                 one = slice(channel, channel + 1)
-                self._write_values(images[..., origin], result[:, channel], plan.mean[one], plan.std[one])
+                self._write_values(planes[:, channel], result[:, channel], self._mean[one], self._std[one])
             return
         if plan.swap_channels or not images.flags.c_contiguous:
-            ordered = self._buffer("ordered", images.shape, images.dtype)
-            for channel, origin in enumerate(order):
-                ordered[..., channel] = images[..., origin]
+            ordered = self._buffers.take("ordered", images.shape, images.dtype)
+            reorder(images, ordered, order)
             images = ordered
         # One long last axis, for the same reason.
-        rows, height, width, channels = images.shape
         flat = (rows, height, width * channels)
-        self._write_values(images.reshape(flat), result.reshape(flat), plan.mean * width, plan.std * width)
+        mean, std = np.tile(self._mean, width), np.tile(self._std, width)
+        self._write_values(images.reshape(flat), result.reshape(flat), mean, std)
 
-    def _write_values(self, pixels: Array, result: Array, mean: tuple[float, ...], std: tuple[float, ...]) -> None:
+    def _write_values(self, pixels: Array, result: Array, mean: Array, std: Array) -> None:
         """Scale and cast values of 0 to 255 into a result of the same shape.
 
-        mean, std: one number, or one for each place on the last axis; empty for none.
+        mean, std: float32, one number, or one for each place on the last axis; empty for none.
         """
         is_whole = self._dtype.kind in "iu"
         if not self._is_scaled and not (is_whole and not np.can_cast(pixels.dtype, self._dtype)):
@@ -237,73 +244,32 @@ class ImageStage:
                 result[...] = pixels
             return
         is_direct = self._dtype == np.float32
-        values = result if is_direct else self._buffer("work", pixels.shape, np.float32)
-        values[...] = pixels
-        if self.plan.normalize is not None:
+        values = result if is_direct else self._buffers.take("work", pixels.shape, np.float32)
+        if self.plan.normalize is None:
+            values[...] = pixels
+        else:
             low, high = self.plan.normalize
-            values /= np.float32(255)
+            np.divide(pixels, np.float32(255), out=values, dtype=np.float32)
             # Multiplying by 1 and adding 0 change nothing.
             if high - low != 1:
                 values *= np.float32(high - low)
             if low != 0:
                 values += np.float32(low)
-        if mean:
-            values -= np.array(mean, np.float32)
-        if std:
-            values /= np.array(std, np.float32)
+        if mean.size:
+            values -= mean
+        if std.size:
+            values /= std
         if is_whole:
-            _round_into(values, *_float_ends(self._dtype))
+            round_into(values, *float_ends(self._dtype))
         if not is_direct:
             with np.errstate(over="ignore"):
                 result[...] = values
 
 
-def _round_into(values: Array, low: float, high: float) -> None:
-    """Round half to even in place, into the inclusive ends; NaN becomes 0."""
-    np.rint(values, out=values)
-    if low != 0:
-        values[np.isnan(values)] = 0
-    # Unlike maximum and minimum, these prefer a number to NaN.
-    np.fmax(values, low, out=values)
-    np.fmin(values, high, out=values)
-
-
-def _float_ends(dtype: np.dtype[Any]) -> tuple[float, float]:
-    """Return the least and the greatest float32 that can be cast to a whole-number dtype."""
-    info = np.iinfo(dtype)
-    high = np.float32(info.max)
-    if int(high) > info.max:
-        high = np.nextafter(high, np.float32(0))
-    return float(info.min), float(high)
-
-
-def decode(data: bytes) -> Array:
-    """Return an encoded PNG or JPEG image as (H, W, C) uint8; C is 1, 2, 3 or 4 as in the file.
-
-    Palettes become colours, 16 bits a channel become the upper 8.
-    Raises ValueError for what is no such image, HarnessError where Pillow is missing.
-    """
-    try:
-        from PIL import ImageFile  # noqa: PLC0415 - optional
-    except ImportError as error:
-        raise HarnessError(
-            "decoding camera images needs Pillow, which is not installed",
-            mend="pip install 'rlmesh-cli[images]'",
-        ) from error
-    if not isinstance(data, bytes):
-        raise ValueError(f"expected the bytes of an encoded image, got {type(data).__name__}")
-    if not data.startswith(_SIGNATURES):
-        raise ValueError(f"expected a PNG or JPEG image, got {len(data)} bytes that start with {data[:8]!r}")
-    parser = ImageFile.Parser()
-    try:
-        parser.feed(data)
-        image = parser.close()
-    except (OSError, SyntaxError) as error:
-        raise ValueError(f"a PNG or JPEG image of {len(data)} bytes cannot be decoded: {error}") from error
-    if image.mode.startswith("I"):
-        return (np.asarray(image)[..., None] >> 8).astype(np.uint8)
-    if image.mode not in ("L", "LA", "RGB", "RGBA"):
-        kept = {"1": "L", "P": "RGBA" if "transparency" in image.info else "RGB"}
-        image = image.convert(kept.get(image.mode, "RGB"))
-    pixels = np.array(image)
-    return pixels[..., None] if pixels.ndim == 2 else pixels
+def _each(task: Callable[[int], None], count: int, *, is_shared: bool) -> None:
+    """Call `task` with each number under `count`, on several threads where the work is to be shared."""
+    if is_shared:
+        spread(task, count)
+        return
+    for number in range(count):
+        task(number)
