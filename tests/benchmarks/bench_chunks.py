@@ -1,17 +1,16 @@
 """What it saves to start episodes where chunks end, and not to render what nobody reads.
 
-    python tests/benchmarks/bench_chunks.py [--episodes 200] [--call-ms 80] [--step-ms 20] [--speed-up 10]
+    python -m tests.benchmarks.bench_chunks
 
-Calls of a policy that plans eight actions, and steps of eight lanes together, take a made-up time: the process
-sleeps for it, `speed-up` times shorter than said; four fifths of a step are for the frame. Episodes take 40 to 120
-steps. Wall time is that of the loop; calls and lane use are counts.
+Calls of a policy that plans eight actions take 80 ms, steps of eight lanes together 10 ms, four fifths of them for
+the frame; where time is measured the process sleeps for a tenth of it. Episodes take 40 to 120 steps. Wall time is
+that of the loop; calls and lane use are counts of a longer run.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
-import tempfile
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -24,7 +23,9 @@ from rlmesh_cli.evaluation import Evaluation
 from rlmesh_cli.progress import SilentWatcher
 from rlmesh_cli.schema import EnvRoute, PolicyRoute, Route
 from rlmesh_cli.signals import StopOnSignal
-from rlmesh_cli.times import time_ledger
+from rlmesh_cli.times import TimeLedger, time_ledger
+
+from .measuring import Case, Skip
 
 LANES, HORIZON = 8, 8
 
@@ -42,32 +43,58 @@ def play(schedule: str, folder: Path, *, episodes: int, call: float, step: float
     return evaluate(route, out=folder, watcher=SilentWatcher(), stopper=StopOnSignal(), source={}, is_probed=False)
 
 
-def main() -> int:
-    """Print the table; return 1 if a goal is missed."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--episodes", type=int, default=200)
-    parser.add_argument("--call-ms", type=float, default=80)
-    parser.add_argument("--step-ms", type=float, default=20)
-    parser.add_argument("--speed-up", type=float, default=10)
-    given = parser.parse_args()
-    scale = 1000 * given.speed_up
-    times = {"call": given.call_ms / scale, "step": given.step_ms / scale / LANES}
-    runs = {}
-    with tempfile.TemporaryDirectory() as name:
-        for schedule, pixels in (("eager", "always"), ("aligned", "always"), ("aligned", "wanted")):
-            run = play(schedule, Path(name), episodes=given.episodes, pixels=pixels, **times)
-            runs[schedule, pixels] = ledger = time_ledger(run.tally, run.seconds, lanes=LANES)
-            print(
-                f"{schedule:8s} pixels {pixels:7s} {ledger.calls_per_step:.3f} calls a vector step, "
-                f"{ledger.rows_per_call:.2f} rows a call, lanes in use {ledger.lane_use:.1%}, "
-                f"{ledger.frames_skipped:,} of {ledger.steps:,} frames skipped, {ledger.total:.2f} s"
-            )
-    eager, aligned = runs["eager", "always"], runs["aligned", "always"]
-    ratio = aligned.total / eager.total
-    print(f"aligned / eager: x{ratio:.2f} of the wall time (must 0.55)")
-    print(f"pixels wanted / always: x{runs['aligned', 'wanted'].total / aligned.total:.2f} of the wall time")
-    return int(aligned.calls_per_step > 0.14 or ratio > 0.55)
+#: Seconds that a policy call and one lane's step sleep.
+TIMES = {"call": 0.08 / 10, "step": 0.01 / 10 / LANES}
+COUNTED, TIMED = 200, 40
+
+
+def ledger(folder: Path, schedule: str, pixels: str = "always", *, is_timed: bool = False) -> TimeLedger:
+    """Return where a run's time went, and what was done in it; without sleeping if only counts are wanted."""
+    times = TIMES if is_timed else dict.fromkeys(TIMES, 0.0)
+    run = play(schedule, folder, episodes=TIMED if is_timed else COUNTED, pixels=pixels, **times)
+    return time_ledger(run.tally, run.seconds, lanes=LANES)
+
+
+def calls(folder: Path) -> float:
+    """Return the calls a vector step of an aligned run."""
+    return ledger(folder, "aligned").calls_per_step or 0.0
+
+
+def idle(folder: Path) -> float:
+    """Return the share of the lanes that stood still in an aligned run."""
+    return 1.0 - (ledger(folder, "aligned").lane_use or 0.0)
+
+
+def seconds(folder: Path, schedule: str, pixels: str = "always") -> float:
+    """Return the wall time of a run."""
+    return ledger(folder, schedule, pixels, is_timed=True).total
+
+
+def cases(folder: Path) -> list[Case | Skip]:
+    """Return what is measured."""
+    aligned = partial(seconds, folder, "aligned")
+    eager = partial(seconds, folder, "eager")
+    wanted = partial(seconds, folder, "aligned", "wanted")
+    return [
+        Case(
+            "chunks-calls",
+            "policy calls a vector step, chunks of 8",
+            "value",
+            "",
+            partial(calls, folder),
+            None,
+            0.14,
+            0.125,
+        ),
+        Case(
+            "chunks-idle", "share of lanes that stand still", "value", "", partial(idle, folder), None, 0.06, 0.05
+        ),
+        Case("chunks-wall", "aligned / eager, an 80 ms call", "time", "s", aligned, eager, 0.55, 0.5),
+        Case("chunks-pixels", "frames when wanted / always", "time", "s", wanted, aligned, 0.75, 0.65),
+    ]
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    from .running import main
+
+    raise SystemExit(main(["bench_chunks"]))
