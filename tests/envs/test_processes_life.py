@@ -58,7 +58,7 @@ def test_a_killed_worker_fails_its_own_lanes_and_plays_their_next_episodes(start
     steps = step(lanes, 0, 1, 2, 3)
     assert sorted(steps.failures) == [2, 3]
     assert {failure.phase for failure in steps.failures.values()} == {"step"}
-    assert steps.failures[2].message == "the worker process died (exit code -9)"
+    assert steps.failures[2].message == "the worker process was killed (signal 9), perhaps for want of memory"
     assert "--vectorization sync" in steps.failures[2].mend
     assert steps.observations[:2].tolist() == [[0, 1, 1], [1, 1, 1]]
     resets = lanes.reset_lanes([3, 2], [8, 9])
