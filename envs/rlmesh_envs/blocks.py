@@ -48,9 +48,9 @@ class SharedBlock:
 
     def _carve(self, layout: BatchLayout) -> Batch:
         return map_leaves(
-            lambda leaf: self._array(leaf.shape[1:], leaf.dtype)
-            if isinstance(leaf, np.ndarray)
-            else [None] * self._lanes,
+            lambda leaf: (
+                self._array(leaf.shape[1:], leaf.dtype) if isinstance(leaf, np.ndarray) else [None] * self._lanes
+            ),
             layout.allocate(0),
         )
 
@@ -132,7 +132,9 @@ def fits_exactly(batch: Batch, target: Batch, rows: int) -> bool:
     """Tell whether a batch of R rows can go through `target` and come out the same, types and all."""
     if isinstance(target, np.ndarray):
         return (
-            isinstance(batch, np.ndarray) and batch.dtype == target.dtype and batch.shape == (rows, *target.shape[1:])
+            isinstance(batch, np.ndarray)
+            and batch.dtype == target.dtype
+            and batch.shape == (rows, *target.shape[1:])
         )
     if isinstance(target, dict):
         return (

@@ -67,6 +67,10 @@ def _check(request: EnvRequest) -> None:
         raise EnvironmentBuildError(
             f"{request.num_envs} lanes cannot be built", where="num_envs", mend="use at least 1"
         )
+    if request.workers is not None and request.workers < 1:
+        raise EnvironmentBuildError(
+            f"{request.workers} workers cannot be started", where="env.workers", mend="use at least 1"
+        )
     if request.autoreset is not None and request.vectorization == "native":
         raise EnvironmentBuildError(
             "a native vector environment has an autoreset mode of its own",

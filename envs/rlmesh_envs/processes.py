@@ -149,19 +149,18 @@ class WorkerLanes:
         if self._lost:
             failures.update({row: self._lost[lane] for row, lane in enumerate(lanes) if lane in self._lost})
         block, count = self._block, len(lanes)
-        shares = block is not None and fits_exactly(actions, block.actions, count)
-        if shares:
+        sent: Batch | None = actions
+        if block is not None and fits_exactly(actions, block.actions, count):
             put_arrays(block.actions, slice(count), actions)
+            sent = None
         for part in self._parts:
-            self._ask_step(part, None if shares else actions, count)
+            self._ask_step(part, sent, count)
         answers = [(part, self._hear(part.worker, "step")) for part in self._parts]
         if block is None:
             steps = LaneSteps(self.layout.allocate(count), [0.0] * count, [], None, failures)
         else:
             # Only now that every worker has answered; the caller may keep what it gets.
-            steps = LaneSteps(
-                block.take_observations(count), block.rewards[:count].tolist(), [], None, failures
-            )
+            steps = LaneSteps(block.take_observations(count), block.rewards[:count].tolist(), [], None, failures)
         for part, answer in answers:
             if answer != DONE:
                 self._merge(steps, failures, part, answer)
@@ -245,8 +244,7 @@ class WorkerLanes:
             chosen.append(row)
             numbers.append(number)
         return [
-            _Part(worker, chosen, tuple(numbers), as_rows(chosen))
-            for worker, (chosen, numbers) in parts.items()
+            _Part(worker, chosen, tuple(numbers), as_rows(chosen)) for worker, (chosen, numbers) in parts.items()
         ]
 
     def _start(self, worker: int) -> None:

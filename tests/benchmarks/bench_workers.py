@@ -82,9 +82,14 @@ Play = Callable[[int], float]
 
 def lanes_player(case: Case, vectorization: str, workers: int) -> tuple[Play, Callable[[], object]]:
     """Return a function that takes vector steps and returns lane-steps a second, and one that closes."""
-    request = EnvRequest(id=case.id, kwargs=case.kwargs, num_envs=LANES, vectorization=vectorization)
-    if vectorization == "async" and hasattr(request, "workers"):
-        request = msgspec.structs.replace(request, workers=workers)
+    is_async = vectorization == "async"
+    request = EnvRequest(
+        id=case.id,
+        kwargs=case.kwargs,
+        num_envs=LANES,
+        vectorization=vectorization,
+        workers=workers if is_async else None,
+    )
     lanes, _ = make_lanes(request)
     lanes.single_action_space.seed(0)
     actions = [np.stack([lanes.single_action_space.sample() for _ in range(LANES)]) for _ in range(16)]

@@ -27,13 +27,13 @@ PATIENCE = 4.0
 
 
 @pytest.fixture
-def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+def start() -> Iterator[Start]:
     """Start lanes over `workers` workers; they are closed after the test."""
     started: list[WorkerLanes] = []
 
     def begin(workers: int = 2, **request: Any) -> WorkerLanes:
-        monkeypatch.setattr(os, "cpu_count", lambda: workers)
         wanted: dict[str, Any] = {"id": "env_fakes:Tape", "start_method": "fork", "num_envs": 4} | request
+        wanted["workers"] = workers
         started.append(WorkerLanes(EnvRequest(**wanted), serve_request))
         return started[-1]
 
@@ -192,8 +192,7 @@ def test_a_process_that_forgets_to_close_its_lanes_still_ends():
 
 
 def _start_lanes() -> WorkerLanes:
-    os.cpu_count = lambda: 2
-    request = EnvRequest(id="env_fakes:Tape", num_envs=2, start_method="fork")
+    request = EnvRequest(id="env_fakes:Tape", num_envs=2, start_method="fork", workers=2)
     return WorkerLanes(request, serve_request)
 
 
