@@ -39,7 +39,7 @@ ONLY = {
     "subprocess": ("rlmesh_cli.provenance",),
     "multiprocessing": (
         "rlmesh_envs.bells",
-        "rlmesh_envs.processes",
+        "rlmesh_envs.crew",
         "rlmesh_envs.sealing",
         "rlmesh_envs.worker",
         "rlmesh_envs.worker_process",

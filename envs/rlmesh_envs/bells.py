@@ -1,10 +1,12 @@
-"""Bell: one end of the pipe between a worker and its parent; a byte wakes, and what is rare follows as a message."""
+"""Bell: one end of the pipe between a worker and its parent. A byte wakes; what is rare follows as a message."""
 
 from __future__ import annotations
 
 import os
 import select
 import time
+from collections.abc import Callable
+from functools import partial
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle, send_handle
 from typing import Any
@@ -19,13 +21,16 @@ DONE = b"d"
 NUMBERS = b"n"
 
 _IS_POSIX = os.name == "posix"
+_PATIENCE = 16
+_give_way: Callable[[], object] = getattr(os, "sched_yield", partial(time.sleep, 0))
 
 
 class Bell:
     """One end of a pipe.
 
     spin: seconds that `listen` looks again and again before it sleeps; a sleeper takes longer to wake than small
-        environments to step.
+        environments to step, and may wake on a core that another worker has. Where looking has come to nothing, it
+        is given up for a while.
 
     Everything here raises EOFError or OSError when the other side is gone.
     """
@@ -34,6 +39,8 @@ class Bell:
         self.connection = connection
         self._descriptor = connection.fileno()
         self._spin = spin if _IS_POSIX else 0.0
+        # Times in a row that looking came to nothing.
+        self._misses = 0
         if _IS_POSIX:
             self._poll = select.poll()
             self._poll.register(self._descriptor, select.POLLIN)
@@ -50,16 +57,25 @@ class Bell:
         if not _IS_POSIX:
             return self.connection.recv_bytes()
         if self._spin:
-            self._look()
+            self._look_or_not()
         heard = os.read(self._descriptor, 1)
         if not heard:
             raise EOFError
         return heard
 
-    def _look(self) -> None:
-        until = time.perf_counter() + self._spin
-        while not self._poll.poll(0) and time.perf_counter() < until:
-            os.sched_yield()
+    def _look_or_not(self) -> None:
+        """Look for a while, but only now and then if what is waited for takes longer than that."""
+        if self._misses < _PATIENCE or self._misses % _PATIENCE == 0:
+            until = time.perf_counter() + self._spin
+            while not self._poll.poll(0):
+                if time.perf_counter() > until:
+                    break
+                # Whoever wants this core, be it the parent or a policy's threads, has it at once.
+                _give_way()
+            else:
+                self._misses = 0
+                return
+        self._misses += 1
 
     def is_rung_within(self, seconds: float) -> bool:
         """Tell whether `listen` would return within so many seconds."""

@@ -84,10 +84,10 @@ def has_lists(batch: Batch) -> bool:
 
 
 def open_memory(size: int) -> int:
-    """Return the descriptor of `size` bytes of memory without a name: it is gone when the last process that holds it is.
+    """Return the descriptor of `size` bytes of memory without a name, which is gone with the last that holds it.
 
-    Raises OSError where there is none to be had. All of it is taken at once: memory that is missing later would end
-    the process that writes into it.
+    Raises OSError where there is none to be had. All of it is taken at once: memory that is missing later would
+    end the process that writes into it.
     """
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("rlmesh-lanes")

@@ -17,10 +17,11 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 
 from rlmesh_adapters.errors import EnvironmentBuildError, HarnessError, describe_error, user_place
 
+from .crew import check_start_method
 from .foreign import ForeignLanes
 from .lane_set import LaneSet, Limit
 from .lanes import LaneVectorEnv
-from .processes import WorkerLanes, check_start_method
+from .processes import WorkerLanes
 from .registry import find_environment
 from .request import EnvInfo, EnvRequest
 from .rewards import RawReward, RewardTap

@@ -19,7 +19,7 @@ from .info_forms import InfoForm, form_of
 from .lane_set import LaneSet
 from .sealing import Answer, pickled, pickled_answer, seal
 from .spaces import view_of
-from .steps import LaneSteps
+from .steps import Info, LaneSteps
 
 
 class StepRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,26 +134,22 @@ class Service:
         if steps.observations is not self._room:
             put_arrays(block.observations, self._rows, steps.observations)
         block.rewards[self._rows] = steps.rewards
-        form: InfoForm | None = None
-        if not (steps.ended or steps.failures or block.has_lists):
-            if steps.infos is None:
-                return self._bell.ring(DONE)
-            form = self._put_infos(block, steps)
-            if form is not None and form is self._form:
-                return self._bell.ring(NUMBERS)
-        left = msgspec.structs.replace(
-            steps, observations=_lists(steps.observations) if block.has_lists else None, rewards=()
-        )
-        if form is not None:
-            # The numbers lie in the block already.
+        is_plain = not (steps.ended or steps.failures or block.has_lists)
+        form = self._put_infos(block, steps.infos) if is_plain and steps.infos is not None else None
+        if is_plain and steps.infos is None:
+            self._bell.ring(DONE)
+        elif form is None:
+            lists = _lists(steps.observations) if block.has_lists else None
+            self._answer = msgspec.structs.replace(steps, observations=lists, rewards=())
+            self._bell.send_pickled(pickled_answer(self._answer))
+        elif form is self._form:
+            self._bell.ring(NUMBERS)
+        else:
             self._form = form
-            left = msgspec.structs.replace(left, infos=None)
-        self._answer = left
-        self._bell.send_pickled(pickled_answer(left) if form is None else pickled((left, form)))
+            self._bell.send(form)
 
-    def _put_infos(self, block: SharedBlock, steps: LaneSteps) -> InfoForm | None:
+    def _put_infos(self, block: SharedBlock, infos: Sequence[Info]) -> InfoForm | None:
         """Put infos of plain numbers into the shared block; return their form, None if they are none."""
-        infos = steps.infos or ()
         form = self._form
         if form is None or not all(map(form.fits, infos)):
             form = form_of(infos, MOST_NUMBERS)

@@ -25,6 +25,8 @@ from .service import Service
 #: Builds the lanes of one worker, inside the worker.
 Serve = Callable[[EnvRequest, int], tuple[LaneSet, EnvInfo]]
 
+#: Seconds that a worker looks for its next step before it sleeps.
+SPIN_SECONDS = 200e-6
 # What an orphaned worker gets to close its environments.
 _ORPHAN_SECONDS = 1.0
 
@@ -43,11 +45,10 @@ def work(
     serve: Serve,
     num_lanes: int,
     inherited: list[Connection],
-    spin: float,
 ) -> None:
     """Run one worker until it is told to close or its parent is gone.
 
-    inherited: ends of other workers' pipes that a fork has copied. spin: see Bell.
+    inherited: ends of other workers' pipes that a fork has copied.
     """
     # The parent decides when to stop: a Ctrl-C reaches the whole group, and would print a stack for each.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -55,7 +56,7 @@ def work(
     for other in inherited:
         other.close()
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    bell = Bell(connection, spin)
+    bell = Bell(connection, SPIN_SECONDS)
     try:
         known: EnvRequest = ForkingPickler.loads(request) if isinstance(request, bytes) else request
         lanes, info = serve(known, num_lanes)

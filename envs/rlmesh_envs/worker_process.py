@@ -12,7 +12,6 @@ from typing import Any
 from rlmesh_adapters.errors import EnvironmentBuildError, Failure, describe_error
 
 from .bells import MESSAGE, Bell
-from .info_forms import InfoForm
 from .request import EnvRequest
 from .sealing import open_sealed, unpickled
 from .service import Again, Attach, Close
@@ -30,7 +29,6 @@ class WorkerProcess:
 
     context: how processes are started. request: what it builds, pickled where nothing is inherited.
     lanes: how many. name: of the process. inherited: our ends of the pipes to other workers, which a fork copies.
-    spin: see Bell; of the worker.
 
     Raises EnvironmentBuildError if the process cannot be started.
     """
@@ -44,20 +42,17 @@ class WorkerProcess:
         lanes: int,
         name: str,
         inherited: Sequence[Connection],
-        spin: float,
     ) -> None:
         self._lanes = lanes
         #: Whether its greeting has not been read yet.
         self.is_new = True
-        #: What its infos in the shared block look like.
-        self.form: InfoForm | None = None
         try:
             ours, theirs = context.Pipe()
             is_fork = context.get_start_method() == "fork"
             # A forked worker inherits our ends of all pipes; it closes them, or it would never see us die.
             ends = [*inherited, ours] if is_fork else []
             self.process = context.Process(
-                target=work, args=(theirs, request, serve, lanes, ends, spin), daemon=True, name=name
+                target=work, args=(theirs, request, serve, lanes, ends), daemon=True, name=name
             )
             self.process.start()
         except Exception as error:
@@ -80,7 +75,7 @@ class WorkerProcess:
             return Failure(
                 phase="reset",
                 message=f"{self._obituary()} before it had built the environment",
-                mend="run with --vectorization sync to see the environment's own error, or try another --start-method",
+                mend="run with --vectorization sync to see its own error, or use another --start-method",
             )
         return greeting
 

@@ -168,12 +168,13 @@ def main() -> int:
     missed = 0
     for case in cases:
         ours, theirs = rates[case.name]
-        ratios = [mine / other for mine, other in zip(ours, theirs, strict=True)]
+        ratios = [one / two for one, two in zip(ours, theirs, strict=True)]
         middle = statistics.median(ratios)
         missed += middle < case.must
+        mine, other = statistics.median(ours), statistics.median(theirs)
         against = "AsyncVectorEnv" if case.against == "gymnasium" else "in process"
         print(
-            f"{case.name:14s} {statistics.median(ours):9,.0f} steps/s, {against:14s} {statistics.median(theirs):9,.0f}"
+            f"{case.name:14s} {mine:9,.0f} steps/s, {against:14s} {other:9,.0f}"
             f"  x{middle:.2f}  ({min(ratios):.2f} - {max(ratios):.2f})  must {case.must:.2f}  aim {case.aim:.2f}"
         )
     return int(missed > 0)
