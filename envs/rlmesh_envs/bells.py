@@ -57,13 +57,13 @@ class Bell:
         if not _IS_POSIX:
             return self.connection.recv_bytes()
         if self._spin:
-            self._look_or_not()
+            self._look()
         heard = os.read(self._descriptor, 1)
         if not heard:
             raise EOFError
         return heard
 
-    def _look_or_not(self) -> None:
+    def _look(self) -> None:
         """Look for a while, but only now and then if what is waited for takes longer than that."""
         if self._misses < _PATIENCE or self._misses % _PATIENCE == 0:
             until = time.perf_counter() + self._spin

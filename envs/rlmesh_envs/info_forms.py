@@ -33,8 +33,8 @@ _LARGEST = 2**53
 class InfoForm(msgspec.Struct, frozen=True):
     """Keys in their order, and the type of each value; both are given back as they were.
 
-    has_whole: whether some are whole numbers, the largest of which float64 does not hold; beside them, numbers that
-        are not finite do not pass either.
+    has_whole: whether some are whole numbers, the largest of which float64 does not hold; infos with numbers that
+        large are of no form, nor are those with NaN beside whole numbers.
     """
 
     keys: tuple[str, ...]

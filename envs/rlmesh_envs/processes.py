@@ -81,7 +81,7 @@ class WorkerLanes:
             raise
         if request.workers is not None and request.workers > count:
             notes["env-workers-capped"] = (
-                f"{request.workers} environment workers were asked for, but there are {count} lanes: each has its own"
+                f"{request.workers} environment workers were asked for, {count} are used: one a lane"
             )
         self.info = msgspec.structs.replace(greetings[0].info, workers=count, notes=notes)
 
@@ -93,14 +93,15 @@ class WorkerLanes:
         size = block_size(self.layout, action, self.num_envs)
         try:
             descriptor = open_memory(size)
+            memory = map_memory(descriptor, size)
         except OSError as error:
             notes["no-shared-memory"] = (
-                f"there are no {size:,} bytes of shared memory for {self.num_envs} lanes ({describe_error(error)}):"
-                " what environments give goes through pipes, which takes longer and changes no result"
+                f"there are no {size:,} bytes of shared memory ({describe_error(error)}): what environments give"
+                " goes through pipes, which takes longer and changes no result"
             )
             return None
         self._crew.share(descriptor)
-        return SharedBlock(self.layout, action, self.num_envs, map_memory(descriptor, size))
+        return SharedBlock(self.layout, action, self.num_envs, memory)
 
     def reset_lanes(self, lanes: Sequence[int], seeds: Sequence[int | None]) -> LaneResets:
         """Reset the given lanes, each with its own seed; see LaneSet."""
@@ -158,7 +159,8 @@ class WorkerLanes:
         else:
             # Only now that every worker has answered; the caller may keep what it gets.
             steps = LaneSteps(block.take_observations(count), block.rewards[:count].tolist(), [], None, failures)
-        if not failures and all(answer == NUMBERS for answer in answers) and self._have_one_form(parts):
+        if block is not None and not failures and self._have_one_form(parts, answers):
+            # All infos at once, in the order of their rows.
             steps.infos = self._forms[parts[0].worker].read(block.numbers[:count])
             return steps
         for part, answer in zip(parts, answers, strict=True):
@@ -167,8 +169,12 @@ class WorkerLanes:
         steps.ended.sort()
         return steps
 
-    def _have_one_form(self, parts: Sequence[Part]) -> bool:
-        return len({id(self._forms[part.worker]) for part in parts}) == 1
+    def _have_one_form(self, parts: Sequence[Part], answers: Sequence[Any]) -> bool:
+        """Tell whether all that the workers have left to say is infos of one form."""
+        return (
+            all(answer == NUMBERS for answer in answers)
+            and len({id(self._forms[part.worker]) for part in parts}) == 1
+        )
 
     def _ask_step(self, part: Part, actions: Batch | None, count: int) -> None:
         known = self._crew[part.worker]

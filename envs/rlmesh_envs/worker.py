@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -62,7 +63,9 @@ def work(
         lanes, info = serve(known, num_lanes)
         bell.send_pickled(pickled(Greeting(lanes.single_observation_space, lanes.single_action_space, info)))
     except (Exception, SystemExit) as error:
-        bell.send(_build_failure(error))
+        # Nobody listens any more where another worker has failed before.
+        with contextlib.suppress(OSError):
+            bell.send(_build_failure(error))
         return
     try:
         Service(bell, lanes).run()
