@@ -83,8 +83,8 @@ def has_lists(batch: Batch) -> bool:
     return any(isinstance(leaf, list) for leaf in leaves(batch))
 
 
-def open_memory(size: int) -> int:
-    """Return the descriptor of `size` bytes of memory without a name, which is gone with the last that holds it.
+def open_memory(size: int) -> tuple[int, mmap.mmap]:
+    """Return `size` bytes of memory without a name, which is gone with the last that holds it, and its descriptor.
 
     Raises OSError where there is none to be had. All of it is taken at once: memory that is missing later would
     end the process that writes into it.
@@ -99,14 +99,14 @@ def open_memory(size: int) -> int:
             os.posix_fallocate(descriptor, 0, size)
         else:
             os.ftruncate(descriptor, size)
+        return descriptor, mmap.mmap(descriptor, size)
     except BaseException:
         os.close(descriptor)
         raise
-    return descriptor
 
 
 def map_memory(descriptor: int, size: int) -> mmap.mmap:
-    """Return the memory behind a descriptor."""
+    """Return the memory behind a descriptor that another process has opened."""
     return mmap.mmap(descriptor, size)
 
 

@@ -15,7 +15,7 @@ from rlmesh_adapters.batches import Batch, BatchLayout, leaves, put_rows, take_r
 from rlmesh_adapters.errors import Failure, describe_error
 
 from .bells import DONE, NUMBERS, STEP
-from .blocks import Rows, SharedBlock, as_rows, block_size, fits_exactly, map_memory, open_memory, put_arrays
+from .blocks import Rows, SharedBlock, as_rows, block_size, fits_exactly, open_memory, put_arrays
 from .crew import Crew, usable_cores
 from .info_forms import InfoForm
 from .request import EnvRequest
@@ -92,8 +92,7 @@ class WorkerLanes:
         action = BatchLayout(view_of(self.single_action_space))
         size = block_size(self.layout, action, self.num_envs)
         try:
-            descriptor = open_memory(size)
-            memory = map_memory(descriptor, size)
+            descriptor, memory = open_memory(size)
         except OSError as error:
             notes["no-shared-memory"] = (
                 f"there are no {size:,} bytes of shared memory ({describe_error(error)}): what environments give"

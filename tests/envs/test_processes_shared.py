@@ -107,7 +107,7 @@ def test_memory_of_a_system_without_memfd_is_a_file_without_a_name(start, monkey
 
 @pytest.mark.parametrize("name", SPACES)
 def test_without_shared_memory_steps_go_through_pipes_and_a_note_says_so(start, name, monkeypatch):
-    def refuse(size: int) -> int:
+    def refuse(size: int) -> Any:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(processes, "open_memory", refuse)
