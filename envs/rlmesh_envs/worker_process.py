@@ -22,6 +22,8 @@ CLOSE_SECONDS = 5.0
 # A worker ends what hangs by itself, lane by lane; one that is silent for so much longer cannot.
 _GRACE_SECONDS = 2.0
 _JOIN_SECONDS = 1.0
+# Where workers answer sooner than that, the parent does not go to sleep; longer, it would take a core from one.
+_SPIN_SECONDS = 60e-6
 
 
 class WorkerProcess:
@@ -63,7 +65,7 @@ class WorkerProcess:
             ) from error
         theirs.close()
         self.connection = ours
-        self.bell = Bell(ours)
+        self.bell = Bell(ours, _SPIN_SECONDS)
 
     def greet(self) -> Greeting | Failure:
         """Return what the worker has built, or why it has not."""
