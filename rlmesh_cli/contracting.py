@@ -96,6 +96,7 @@ def env_request(route: Route, render_mode: str | None = None) -> EnvRequest:
         vectorization=env.vectorization,
         autoreset=env.autoreset,
         start_method=env.start_method,
+        workers=env.workers,
         max_episode_steps=env.max_episode_steps,
         step_timeout=env.step_timeout,
         prepare=partial(prepare_worker, route.policy.source),
@@ -104,5 +105,5 @@ def env_request(route: Route, render_mode: str | None = None) -> EnvRequest:
 
 def alone(route: Route) -> Route:
     """Return a route whose episodes are played on one lane in this process."""
-    env = msgspec.structs.replace(route.env, vectorization="sync", autoreset=None, start_method=None)
+    env = msgspec.structs.replace(route.env, vectorization="sync", autoreset=None, start_method=None, workers=None)
     return msgspec.structs.replace(route, env=env, num_envs=1)

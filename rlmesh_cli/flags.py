@@ -52,6 +52,7 @@ class RouteRequest(msgspec.Struct, frozen=True, kw_only=True):
     controls: str | None = None
     vectorization: str | None = None
     start_method: str | None = None
+    env_workers: int | None = None
     autoreset: str | None = None
     instances: str | None = None
     batch_rows: int | None = None
@@ -82,6 +83,7 @@ _SIMPLE: dict[str, KeyPath] = {
     "alpha": ("baseline", "alpha"),
     "vectorization": ("env", "vectorization"),
     "start_method": ("env", "start_method"),
+    "env_workers": ("env", "workers"),
     "autoreset": ("env", "autoreset"),
     "instances": ("instances",),
     "batch_rows": ("batch_rows",),

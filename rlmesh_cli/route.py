@@ -198,6 +198,15 @@ def _check_combination(route: Route, document: Document, flags: Flags) -> None:
             where=_place(("env", "autoreset"), document, flags),
             mend="drop autoreset, or use --vectorization sync or async",
         )
+    if env.workers is not None and (env.vectorization != "async" or env.autoreset is not None):
+        is_gymnasium = env.vectorization == "async"
+        raise RouteError(
+            f"{env.workers} environment workers: gymnasium's own vector environment has a process a lane"
+            if is_gymnasium
+            else f"{env.workers} environment workers need environments in worker processes",
+            where=_place(("env", "workers"), document, flags),
+            mend="drop autoreset, or the number" if is_gymnasium else "add --vectorization async, or drop it",
+        )
     if env.start_method is not None and env.vectorization != "async":
         raise RouteError(
             f"start method {env.start_method} needs worker processes",

@@ -144,6 +144,7 @@ class RunRecord:
             "id": env.id,
             "layers": list(env.layers),
             "lanes": self._stage.lanes.num_envs,
+            "workers": env.workers,
             "autoreset": env.autoreset,
             "max_episode_steps": env.max_episode_steps,
             "observation_space": contract.observation.label,

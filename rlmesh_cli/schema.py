@@ -28,6 +28,7 @@ class EnvRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     max_episode_seconds: wall-clock seconds after which we end an episode; null is no limit.
     step_timeout: seconds after which one step or reset is an error; null waits.
     pixels: `wanted` leaves out frames that nobody reads, where the environment offers it; `always` renders all.
+    workers: worker processes of `vectorization: async`, at most one a lane; null is one a core.
     """
 
     id: str = ""
@@ -37,6 +38,7 @@ class EnvRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     vectorization: Literal["sync", "async", "native"] = "sync"
     autoreset: Literal["next_step", "same_step", "disabled"] | None = None
     start_method: Literal["fork", "forkserver", "spawn"] | None = None
+    workers: Count | None = None
     max_episode_steps: Count | None = None
     max_episode_seconds: Positive | None = None
     step_timeout: Positive | None = None

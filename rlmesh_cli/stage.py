@@ -174,6 +174,8 @@ def staged(
         stack.callback(lanes.close)
         engine = AdapterEngine(clock=time.perf_counter, advisories=AdvisoryBook())
         stack.callback(engine.close)
+        for code, sentence in env.notes.items():
+            engine.advisories.add(code, "info", sentence)
         contract = contract_of(route, lanes, env, policy, source=source, trusts_entrypoints=trusts_entrypoints)
         contract = msgspec.structs.replace(
             contract, sharing=sharing or contract.sharing, has_answered=has_answered

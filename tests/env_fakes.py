@@ -112,6 +112,37 @@ class Reusing(gym.Env[Any, Any]):
         return self.shown, float(action.sum()), False, False, {}
 
 
+class Telling(gym.Env[Any, Any]):
+    """Tells in its infos, by the step, what kind of numbers there are, and what type its action has."""
+
+    observation_space = spaces.Box(-1, 1, (1,), np.float32)
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        self.seed, self.time = seed or 0, 0
+        return np.zeros(1, np.float32), {"seed": seed}
+
+    def step(self, action: Any) -> Any:
+        self.time += 1
+        number = self.seed + self.time / 7
+        kinds = [
+            {"x": number, "y": np.float64(number)},
+            {"x": number, "y": np.float64(-0.0), "z": np.float32(number), "is_success": self.seed > 3},
+            {"count": self.time, "flag": np.bool_(self.seed % 2), "steps": np.int64(self.seed)},
+            {"count": 2**60 + self.time, "x": 0.5},
+            {"x": float("nan"), "y": float("inf")},
+            {"x": float("nan"), "count": 3},
+            {"image": np.full((20, 20), self.time, np.uint8), "x": number},
+            {"text": "a", "inner": {"x": number}, "none": None},
+            {} if self.seed % 2 else {"x": number},
+            {3: number},
+            {"action": type(action).__name__},
+            {"narrow": np.float16(number), "short": np.int8(3)},
+            {f"many {key}": number for key in range(40)},
+        ]
+        return np.zeros(1, np.float32), number, False, False, kinds[self.time // 2 % len(kinds)]
+
+
 class Fragile(gym.Env[Any, Any]):
     """Plays well before any reset; a reset with seed 13 ends the whole process. Observation: [resets, t]."""
 

@@ -37,7 +37,13 @@ ONLY = {
     "imageio": ("rlmesh_cli.reports.video",),
     "yaml": ("rlmesh_cli.yamls",),
     "subprocess": ("rlmesh_cli.provenance",),
-    "multiprocessing": ("rlmesh_envs.processes", "rlmesh_envs.worker"),
+    "multiprocessing": (
+        "rlmesh_envs.bells",
+        "rlmesh_envs.crew",
+        "rlmesh_envs.sealing",
+        "rlmesh_envs.worker",
+        "rlmesh_envs.worker_process",
+    ),
     "cv2": ("rlmesh_adapters.apply.filters",),
     # What a probe looks after in the process that a policy runs in.
     "random": ("rlmesh_adapters.probe.randomness", "rlmesh_cli.guests"),

@@ -55,6 +55,7 @@ class LaneSet:
         self.single_action_space = first.action_space
         self.layout = BatchLayout(view_of(first.observation_space))
         self._is_array = self.layout.is_array
+        self._allocate: Callable[[int], Batch] = self.layout.allocate
         self._dtype = self.layout.dtype
         action = view_of(first.action_space)
         # Whether actions come as one array, so that the first row is the first element.
@@ -94,6 +95,15 @@ class LaneSet:
                 mend="return a new environment each time it is built",
             )
         check_alike(dict(enumerate(self.envs)))
+
+    def write_into(self, allocate: Callable[[int], Batch]) -> None:
+        """Let steps write what they see into batches that `allocate` returns for a number of rows.
+
+        Small arrays are still batches of their own: it takes longer to fill one row by row than to copy it.
+        """
+        self._allocate = allocate
+        row = self.layout.allocate(1)
+        self._is_array = self._is_array and row.nbytes < _LARGE
 
     def reset_lanes(self, lanes: Sequence[int], seeds: Sequence[int | None]) -> LaneResets:
         """Reset the given lanes, each with its own seed.
@@ -266,7 +276,7 @@ class LaneSet:
 
     def _stack(self, seen: list[Any], failures: dict[int, Failure]) -> Batch:
         """Return the lanes' observations as one batch, cast where they must be; a misfit fails its lane."""
-        observations = self.layout.allocate(len(seen))
+        observations = self._allocate(len(seen))
         for row, observation in enumerate(seen):
             if observation is not _MISSING:
                 try:
@@ -316,6 +326,8 @@ class LaneSet:
 
 
 _MISSING = object()
+# Bytes of a row from which on a second copy takes longer than what a row by itself costs.
+_LARGE = 4096
 
 
 def _as_pair(answer: Any) -> tuple[Any, Info | None]:

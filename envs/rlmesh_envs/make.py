@@ -17,11 +17,12 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 
 from rlmesh_adapters.errors import EnvironmentBuildError, HarnessError, describe_error, user_place
 
+from .crew import check_start_method
 from .foreign import ForeignLanes
 from .lane_set import LaneSet, Limit
 from .lanes import LaneVectorEnv
 from .pixels import skip_of
-from .processes import WorkerLanes, check_start_method
+from .processes import WorkerLanes
 from .registry import find_environment
 from .request import EnvInfo, EnvRequest
 from .rewards import RawReward, RewardTap
@@ -67,6 +68,10 @@ def _check(request: EnvRequest) -> None:
     if request.num_envs < 1:
         raise EnvironmentBuildError(
             f"{request.num_envs} lanes cannot be built", where="num_envs", mend="use at least 1"
+        )
+    if request.workers is not None and request.workers < 1:
+        raise EnvironmentBuildError(
+            f"{request.workers} workers cannot be started", where="env.workers", mend="use at least 1"
         )
     if request.autoreset is not None and request.vectorization == "native":
         raise EnvironmentBuildError(

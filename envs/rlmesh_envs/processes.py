@@ -1,44 +1,50 @@
 """WorkerLanes: the promise of LaneSet, kept by environments in worker processes.
 
-Axes: N lanes, R stepped lanes.
+Axes: N lanes, R stepped lanes, W workers.
 """
 
 from __future__ import annotations
 
-import contextlib
-import multiprocessing
 import os
-import time
 from collections.abc import Sequence
-from multiprocessing.process import BaseProcess
-from multiprocessing.reduction import ForkingPickler
-from multiprocessing.util import Finalize
 from typing import Any
 
 import msgspec
 
-from rlmesh_adapters.batches import Batch, BatchLayout, put_rows, take_rows
-from rlmesh_adapters.errors import (
-    EnvironmentBuildError,
-    Failure,
-    describe_error,
-)
+from rlmesh_adapters.batches import Batch, BatchLayout, leaves, put_rows, take_rows
+from rlmesh_adapters.errors import Failure, describe_error
 
+from .bells import DONE, NUMBERS, STEP
+from .blocks import Rows, SharedBlock, as_rows, block_size, fits_exactly, open_memory, put_arrays
+from .crew import Crew, usable_cores
+from .info_forms import InfoForm
 from .request import EnvRequest
+from .service import ResetRequest, StepRequest
 from .spaces import check_alike, view_of
 from .steps import Info, LaneResets, LaneSteps
-from .worker import Greeting, Serve, open_sealed, work
+from .worker import Serve
 
-_CLOSE_SECONDS = 5.0
-# A worker ends what hangs by itself, lane by lane; one that is silent for so much longer cannot.
-_GRACE_SECONDS = 2.0
+
+class Part(msgspec.Struct):
+    """One worker's part of a call.
+
+    rows: of the call. numbers: the same lanes inside the worker. index: the rows as numpy likes them.
+    is_known: whether the worker has been told that these are its company.
+    """
+
+    worker: int
+    rows: list[int]
+    numbers: tuple[int, ...]
+    index: Rows
+    is_known: bool = False
 
 
 class WorkerLanes:
     """N lanes, divided over worker processes in blocks.
 
     Has `reset_lanes` and `step_lanes` of LaneSet, with the same results. A worker that dies fails its
-    own lanes only and is started again for their next episodes.
+    own lanes only and is started again for their next episodes. What steps take and give goes through shared
+    memory, where the system has any.
 
     request: what to build; reaches the workers as plain data.
     serve: builds a worker's lanes from it.
@@ -47,36 +53,54 @@ class WorkerLanes:
     """
 
     def __init__(self, request: EnvRequest, serve: Serve) -> None:
-        self._request = request
-        self._serve = serve
-        check_start_method(request.start_method)
-        self._context: Any = multiprocessing.get_context(request.start_method)
         self.num_envs = request.num_envs
-        count = min(request.num_envs, os.cpu_count() or 1)
+        count = min(request.num_envs, request.workers or usable_cores())
         bounds = [request.num_envs * worker // count for worker in range(count + 1)]
         self._place = {
             lane: (worker, lane - bounds[worker])
             for worker in range(count)
             for lane in range(bounds[worker], bounds[worker + 1])
         }
-        self._sizes = [bounds[worker + 1] - bounds[worker] for worker in range(count)]
-        self._workers: list[_Worker | None] = [None] * count
         # Lanes whose episode was lost with their worker, until they are reset.
         self._lost: dict[int, Failure] = {}
-        # Before multiprocessing's own exit handler, which would wait for workers that wait for us.
-        self._finalizer = Finalize(self, _close_all, args=(self._workers,), exitpriority=10)
+        self._company: Sequence[int] | None = None
+        self._parts: list[Part] = []
+        # Worker -> what its infos in the shared block look like; equal forms are one object.
+        self._forms: dict[int, InfoForm] = {}
+        self._crew = Crew(request, serve, [bounds[worker + 1] - bounds[worker] for worker in range(count)])
+        greetings = self._crew.greetings
+        notes = dict(greetings[0].info.notes)
         try:
-            for worker in range(count):
-                self._start(worker)
-            greetings = [self._greet(worker) for worker in range(count)]
             check_alike(dict(zip(bounds, greetings, strict=False)))
+            self.single_observation_space = greetings[0].observation_space
+            self.single_action_space = greetings[0].action_space
+            self.layout = BatchLayout(view_of(self.single_observation_space))
+            self._block = self._share(notes)
         except BaseException:
             self.close()
             raise
-        self.single_observation_space = greetings[0].observation_space
-        self.single_action_space = greetings[0].action_space
-        self.info = greetings[0].info
-        self.layout = BatchLayout(view_of(self.single_observation_space))
+        if request.workers is not None and request.workers > count:
+            notes["env-workers-capped"] = (
+                f"{request.workers} environment workers were asked for, {count} are used: one a lane"
+            )
+        self.info = msgspec.structs.replace(greetings[0].info, workers=count, notes=notes)
+
+    def _share(self, notes: dict[str, str]) -> SharedBlock | None:
+        """Return memory that all workers share; None, with a note why, where steps have to go through pipes."""
+        if os.name != "posix":
+            return None
+        action = BatchLayout(view_of(self.single_action_space))
+        size = block_size(self.layout, action, self.num_envs)
+        try:
+            descriptor, memory = open_memory(size)
+        except OSError as error:
+            notes["no-shared-memory"] = (
+                f"there are no {size:,} bytes of shared memory ({describe_error(error)}): what environments give"
+                " goes through pipes, which takes longer and changes no result"
+            )
+            return None
+        self._crew.share(descriptor)
+        return SharedBlock(self.layout, action, self.num_envs, memory)
 
     def reset_lanes(self, lanes: Sequence[int], seeds: Sequence[int | None]) -> LaneResets:
         """Reset the given lanes, each with its own seed; see LaneSet."""
@@ -84,200 +108,166 @@ class WorkerLanes:
         infos: list[Info] = [{} for _ in lanes]
         failures: dict[int, Failure] = {}
         casts = ""
-        parts = self._divide(range(len(lanes)), lanes)
         for lane in lanes:
             self._lost.pop(lane, None)
-        for worker, (rows, local) in parts.items():
-            self._send(worker, ("reset", local, [seeds[row] for row in rows]))
-        for worker, (rows, _) in parts.items():
-            answer = self._receive(worker, "reset")
+        parts = self._divide(range(len(lanes)), lanes)
+        asked = [part for part in parts if self._ask_reset(part, seeds, failures)]
+        for part in asked:
+            answer = self._hear(part.worker, "reset")
             if isinstance(answer, Failure):
-                failures.update(dict.fromkeys(rows, answer))
+                failures.update(dict.fromkeys(part.rows, answer))
                 continue
             casts = casts or answer.casts
-            put_rows(observations, rows, answer.observations)
-            for position, row in enumerate(rows):
+            put_rows(observations, part.rows, answer.observations)
+            for position, row in enumerate(part.rows):
                 infos[row] = answer.infos[position]
-            failures.update({rows[row]: failure for row, failure in answer.failures.items()})
+            failures.update({part.rows[row]: failure for row, failure in answer.failures.items()})
         for row, lane in enumerate(lanes):
             if row not in failures:
                 self._lost.pop(lane, None)
         return LaneResets(lanes, observations, infos, failures, casts)
 
+    def _ask_reset(self, part: Part, seeds: Sequence[int | None], failures: dict[int, Failure]) -> bool:
+        """Ask a worker for a reset; False, with its rows among the failures, if it cannot be started again."""
+        failure = self._crew.wake(part.worker)
+        if failure is not None:
+            failures.update(dict.fromkeys(part.rows, failure))
+            self._lose(part.worker, failure)
+            return False
+        self._crew[part.worker].ask(ResetRequest(numbers=part.numbers, seeds=[seeds[row] for row in part.rows]))
+        return True
+
     def step_lanes(self, actions: Batch, lanes: Sequence[int], unread: Sequence[bool] | None = None) -> LaneSteps:
         """Step the given lanes and no other; see LaneSet."""
+        if lanes is not self._company or self._lost:
+            self._regroup(lanes)
         failures: dict[int, Failure] = {}
-        rewards = [0.0] * len(lanes)
-        merged = LaneSteps(self.layout.allocate(len(lanes)), rewards, [], None, failures)
         if self._lost:
             failures.update({row: self._lost[lane] for row, lane in enumerate(lanes) if lane in self._lost})
-        parts = self._divide([row for row in range(len(lanes)) if row not in failures], lanes)
-        for worker, (rows, local) in parts.items():
-            part = actions if len(rows) == len(lanes) else take_rows(actions, rows)
-            self._send(worker, ("step", local, part, None if unread is None else [unread[row] for row in rows]))
-        for worker, (rows, _) in parts.items():
-            answer = self._receive(worker, "step")
-            if isinstance(answer, Failure):
-                failures.update(dict.fromkeys(rows, answer))
-            else:
-                _merge_step(merged, rewards, rows, answer)
-                failures.update({rows[row]: failure for row, failure in answer.failures.items()})
-        merged.ended.sort()
-        return merged
+        block, count = self._block, len(lanes)
+        sent: Batch | None = actions
+        if block is not None and fits_exactly(actions, block.actions, count):
+            put_arrays(block.actions, slice(count), actions)
+            sent = None
+        parts = self._parts
+        for part in parts:
+            self._ask_step(part, sent, count, unread)
+        answers = [self._hear(part.worker, "step") for part in parts]
+        if block is None:
+            steps = LaneSteps(self.layout.allocate(count), [0.0] * count, [], None, failures)
+        else:
+            # Only now that every worker has answered; the caller may keep what it gets.
+            steps = LaneSteps(block.take_observations(count), block.rewards[:count].tolist(), [], None, failures)
+        if block is not None and not failures and self._have_one_form(parts, answers):
+            # All infos at once, in the order of their rows.
+            steps.infos = self._forms[parts[0].worker].read(block.numbers[:count])
+            return steps
+        for part, answer in zip(parts, answers, strict=True):
+            if answer != DONE:
+                self._merge(steps, failures, part, answer)
+        steps.ended.sort()
+        return steps
 
-    def _divide(self, rows: Sequence[int], lanes: Sequence[int]) -> dict[int, tuple[list[int], list[int]]]:
-        """Return worker -> (some rows of `lanes`, their numbers inside the worker)."""
+    def _have_one_form(self, parts: Sequence[Part], answers: Sequence[Any]) -> bool:
+        """Tell whether all that the workers have left to say is infos of one form."""
+        return (
+            all(answer == NUMBERS for answer in answers)
+            and len({id(self._forms[part.worker]) for part in parts}) == 1
+        )
+
+    def _ask_step(self, part: Part, actions: Batch | None, count: int, unread: Sequence[bool] | None) -> None:
+        known = self._crew[part.worker]
+        skipped = None if unread is None else [unread[row] for row in part.rows]
+        if actions is None and part.is_known and skipped is None:
+            known.ring(STEP)
+            return
+        if actions is not None and len(part.rows) < count:
+            actions = take_rows(actions, part.rows)
+        part.is_known = True
+        known.ask(StepRequest(numbers=part.numbers, rows=part.rows, actions=actions, unread=skipped))
+
+    def _merge(self, steps: LaneSteps, failures: dict[int, Failure], part: Part, answer: Any) -> None:
+        """Put what one worker has answered beside its arrays into the step of all."""
+        if isinstance(answer, Failure):
+            failures.update(dict.fromkeys(part.rows, answer))
+        elif answer == NUMBERS:
+            _merge_infos(steps, part.rows, self._read_numbers(part))
+        elif isinstance(answer, InfoForm):
+            same = [form for form in self._forms.values() if form == answer]
+            self._forms[part.worker] = same[0] if same else answer
+            _merge_infos(steps, part.rows, self._read_numbers(part))
+        else:
+            rows = part.rows
+            _merge_values(steps, rows, answer)
+            _merge_infos(steps, rows, answer.infos)
+            steps.ended.extend((rows[row], terminated, truncated) for row, terminated, truncated in answer.ended)
+            failures.update({rows[row]: failure for row, failure in answer.failures.items()})
+
+    def _read_numbers(self, part: Part) -> list[Info]:
+        """Return infos that lie in the shared block."""
+        assert self._block is not None
+        return self._forms[part.worker].read(self._block.numbers[part.index])
+
+    def _regroup(self, lanes: Sequence[int]) -> None:
+        """Make some lanes the company that steps together."""
+        rows = [row for row, lane in enumerate(lanes) if lane not in self._lost]
+        before = {part.worker: part for part in self._parts}
+        self._parts = self._divide(rows, lanes)
+        for number, part in enumerate(self._parts):
+            same = before.get(part.worker)
+            if same is not None and (same.rows, same.numbers) == (part.rows, part.numbers):
+                self._parts[number] = same
+        # A list may change behind our back, so it is grouped anew at every step.
+        self._company = lanes if isinstance(lanes, tuple) and not self._lost else None
+
+    def _divide(self, rows: Sequence[int], lanes: Sequence[int]) -> list[Part]:
+        """Return the workers' parts of some rows of `lanes`."""
         parts: dict[int, tuple[list[int], list[int]]] = {}
         for row in rows:
-            worker, local = self._place[lanes[row]]
+            worker, number = self._place[lanes[row]]
             chosen, numbers = parts.setdefault(worker, ([], []))
             chosen.append(row)
-            numbers.append(local)
-        return parts
+            numbers.append(number)
+        return [
+            Part(worker, chosen, tuple(numbers), as_rows(chosen)) for worker, (chosen, numbers) in parts.items()
+        ]
 
-    def _start(self, worker: int) -> None:
-        ours, theirs = self._context.Pipe()
-        # A forked worker inherits our ends of the other pipes; it closes them, or it would never see us die.
-        inherited = [known.connection for known in self._workers if known is not None] + [ours]
-        is_fork = self._context.get_start_method() == "fork"
-        # Pickled by us, so that a worker that cannot read it can say so in its own words.
-        request = self._request if is_fork else self._pickled()
-        process = self._context.Process(
-            target=work,
-            args=(theirs, request, self._serve, self._sizes[worker], inherited if is_fork else []),
-            daemon=True,
-            name=f"lanes-{worker}",
-        )
-        process.start()
-        theirs.close()
-        self._workers[worker] = _Worker(process, ours)
-
-    def _pickled(self) -> bytes:
-        try:
-            return bytes(ForkingPickler.dumps(self._request))
-        except Exception as error:
-            raise EnvironmentBuildError(
-                f"the environment cannot be sent to a worker process: {describe_error(error)}",
-                where=f"vectorization: async, start method {self._context.get_start_method()}",
-                mend="use --start-method fork or --vectorization sync",
-            ) from error
-
-    def _greet(self, worker: int) -> Greeting:
-        answer = self._receive(worker, "build")
+    def _hear(self, worker: int, phase: str) -> Any:
+        """Return a worker's answer, or a failure of all its lanes if it is dead or cannot start."""
+        answer = self._crew.hear(worker, phase)
         if isinstance(answer, Failure):
-            raise EnvironmentBuildError(answer.message, where=answer.detail or "worker process", mend=answer.mend)
-        assert isinstance(answer, Greeting)
+            self._lose(worker, answer)
         return answer
 
-    def _send(self, worker: int, message: tuple[Any, ...]) -> None:
-        known = self._workers[worker]
-        if known is None:
-            self._start(worker)
-            known = self._workers[worker]
-            assert known is not None
-            known.is_new = True
-        # What a dead worker cannot take is reported when its answer is missing.
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            known.connection.send(message)
-
-    def _receive(self, worker: int, phase: str) -> Any:
-        """Return a worker's answer, or a failure of all its lanes if it is dead or cannot start."""
-        known = self._workers[worker]
-        assert known is not None
-        try:
-            if known.is_new:
-                known.is_new = False
-                greeting = known.connection.recv()
-                if isinstance(greeting, Failure):
-                    return self._lose(worker, greeting)
-            limit = self._request.step_timeout if phase == "step" else None
-            if limit is not None and not known.connection.poll(limit * self._sizes[worker] + _GRACE_SECONDS):
-                known.process.kill()
-                message = f"the worker process gave no answer for {self._sizes[worker]} lanes of {limit:g} s each"
-                return self._lose(worker, Failure(phase=phase, message=message))
-            return self._read(known)
-        except (EOFError, ConnectionResetError, BrokenPipeError):
-            known.process.join(1.0)
-            code = known.process.exitcode
-            failure = Failure(
-                phase="reset" if phase == "build" else phase,
-                message=f"the worker process died (exit code {code})",
-                mend="run with --vectorization sync to see the environment's own error",
-            )
-            return self._lose(worker, failure)
-
-    def _read(self, known: _Worker) -> Any:
-        """Return the next message of a worker that is alive."""
-        message = known.connection.recv_bytes()
-        try:
-            return ForkingPickler.loads(message)
-        except Exception:  # what an info holds cannot be made here; its lane alone shall fail
-            known.connection.send(("again",))
-            return open_sealed(*known.connection.recv())
-
-    def _lose(self, worker: int, failure: Failure) -> Failure:
-        """Bury a worker; the episodes of all its lanes are lost."""
-        self._bury(worker)
-        if self._sizes[worker] > 1:
-            failure = msgspec.structs.replace(failure, is_shared=True)
+    def _lose(self, worker: int, failure: Failure) -> None:
+        """Give up the episodes of all lanes of a worker that is no more."""
+        self._parts = [part for part in self._parts if part.worker != worker]
+        self._company = None
         self._lost.update({lane: failure for lane, place in self._place.items() if place[0] == worker})
-        return failure
-
-    def _bury(self, worker: int) -> None:
-        known, self._workers[worker] = self._workers[worker], None
-        if known is not None:
-            _stop(known, time.monotonic() + _CLOSE_SECONDS)
 
     def close(self) -> None:
         """Stop every worker; one that does not answer in five seconds is killed. Idempotent."""
-        self._finalizer()
+        self._crew.close()
 
 
-def _close_all(workers: list[_Worker | None]) -> None:
-    for known in workers:
-        if known is not None:
-            with contextlib.suppress(OSError):
-                known.connection.send(("close",))
-    until = time.monotonic() + _CLOSE_SECONDS
-    for number, known in enumerate(workers):
-        workers[number] = None
-        if known is not None:
-            _stop(known, until)
+def _merge_infos(steps: LaneSteps, rows: Sequence[int], infos: Sequence[Info] | None) -> None:
+    if infos is None:
+        return
+    merged = list(steps.infos) if steps.infos is not None else [{} for _ in steps.rewards]
+    for row, info in zip(rows, infos, strict=True):
+        merged[row] = info
+    steps.infos = merged
 
 
-def _stop(known: _Worker, until: float) -> None:
-    """Let a worker end by itself until a moment of `time.monotonic`, then kill it."""
-    known.connection.close()
-    known.process.join(max(0.0, until - time.monotonic()))
-    if known.process.is_alive():
-        known.process.kill()
-        known.process.join()
-
-
-class _Worker(msgspec.Struct):
-    process: BaseProcess
-    connection: Any
-    is_new: bool = False
-
-
-def check_start_method(name: str | None) -> None:
-    """Raise EnvironmentBuildError, naming those there are, for a way to start processes that is not known here."""
-    known = multiprocessing.get_all_start_methods()
-    if name is not None and name not in known:
-        raise EnvironmentBuildError(
-            f"start method `{name}` does not exist here",
-            where="env.start_method",
-            mend=f"use one of {', '.join(known)}",
-        )
-
-
-def _merge_step(merged: LaneSteps, rewards: list[float], rows: list[int], part: LaneSteps) -> None:
-    put_rows(merged.observations, rows, part.observations)
-    for row, reward in zip(rows, part.rewards, strict=True):
-        rewards[row] = reward
-    merged.ended.extend((rows[row], terminated, truncated) for row, terminated, truncated in part.ended)
-    if part.infos is not None:
-        infos = list(merged.infos) if merged.infos is not None else [{} for _ in rewards]
-        for position, row in enumerate(rows):
-            infos[row] = part.infos[position]
-        merged.infos = infos
+def _merge_values(steps: LaneSteps, rows: Sequence[int], answer: LaneSteps) -> None:
+    """Put observations and rewards that came through the pipe in their rows."""
+    if answer.rewards:
+        put_rows(steps.observations, rows, answer.observations)
+        assert isinstance(steps.rewards, list)
+        for row, reward in zip(rows, answer.rewards, strict=True):
+            steps.rewards[row] = reward
+    elif answer.observations is not None:
+        for leaf, given in zip(leaves(steps.observations), leaves(answer.observations), strict=True):
+            if given is not None:
+                for row, value in zip(rows, given, strict=True):
+                    leaf[row] = value

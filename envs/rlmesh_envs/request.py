@@ -31,6 +31,7 @@ class EnvRequest(msgspec.Struct, frozen=True, kw_only=True):
     autoreset: None for lanes that we reset; `next_step`, `same_step` or `disabled` for gymnasium's own vector
         environment of that mode.
     start_method: `fork`, `forkserver` or `spawn` for worker processes; None is the platform's default.
+    workers: W worker processes, at most one a lane; None is one a core.
     max_episode_steps: replaces the registered limit; None keeps it.
     step_timeout: seconds after which one step or reset is an error; None waits.
     prepare: called first in every worker process, such as to load the file that registers the environment.
@@ -45,6 +46,7 @@ class EnvRequest(msgspec.Struct, frozen=True, kw_only=True):
     vectorization: str = "sync"
     autoreset: str | None = None
     start_method: str | None = None
+    workers: int | None = None
     max_episode_steps: int | None = None
     step_timeout: float | None = None
     prepare: Callable[[], object] | None = None
@@ -63,6 +65,8 @@ class EnvInfo(msgspec.Struct, frozen=True, kw_only=True):
     skips_pixels: whether it offers to leave out frames that nobody reads; see rlmesh_envs.pixels.
     pixels_hidden_by: class of the wrapper that hides such an offer, empty if none does.
     metadata: what it says of itself under keys that begin with `rlmesh.`.
+    workers: worker processes of ours that it lives in, None for none.
+    notes: code -> a sentence of what else a reader should know of how it was built.
     """
 
     id: str
@@ -74,3 +78,5 @@ class EnvInfo(msgspec.Struct, frozen=True, kw_only=True):
     skips_pixels: bool = False
     pixels_hidden_by: str = ""
     metadata: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    workers: int | None = None
+    notes: Mapping[str, str] = msgspec.field(default_factory=dict)

@@ -72,6 +72,12 @@ def eval_command(
         str | None,
         typer.Option("--start-method", help="fork, forkserver or spawn, for async.", rich_help_panel=_RUN),
     ] = None,
+    env_workers: Annotated[
+        int | None,
+        typer.Option(
+            "--env-workers", help="Worker processes, for async (default: one a core).", rich_help_panel=_RUN
+        ),
+    ] = None,
     autoreset: Annotated[
         str | None,
         typer.Option(
@@ -291,6 +297,7 @@ def eval_command(
                 max_episode_seconds=max_episode_seconds,
                 vectorization=vectorization,
                 start_method=start_method,
+                env_workers=env_workers,
                 autoreset=autoreset,
                 instances=instances,
                 success=success,

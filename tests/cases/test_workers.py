@@ -83,3 +83,22 @@ def test_the_policy_s_file_is_loaded_from_another_folder_too(
     monkeypatch.chdir(tmp_path)
     flags = {"vectorization": "async", "start_method": "spawn", "episodes": 2}
     assert play(tmp_path, "elsewhere/local.py", "Local-v0", **flags).column("return") == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 5])
+def test_the_number_of_workers_changes_no_row(tmp_path: Path, workers: int) -> None:
+    """Lanes that no number divides, and that end at different times."""
+    flags = {"episodes": 13, "num_envs": 5}
+    here = play(tmp_path, "random", "CartPole-v1", **flags)
+    there = play(tmp_path, "random", "CartPole-v1", vectorization="async", env_workers=workers, **flags)
+    assert unarranged(there.rows) == unarranged(here.rows)
+    assert (here.record["env"]["workers"], there.record["env"]["workers"]) == (None, workers)
+    assert there.advisory("env-workers-capped") is None
+
+
+def test_more_workers_than_lanes_are_one_a_lane_and_an_advisory(tmp_path: Path) -> None:
+    played = play(tmp_path, "random", "CartPole-v1", vectorization="async", env_workers=9, episodes=2, num_envs=2)
+    advisory = played.advisory("env-workers-capped")
+    assert advisory is not None
+    assert (advisory["severity"], played.record["env"]["workers"]) == ("info", 2)
+    assert "9 environment workers were asked for" in advisory["message"]

@@ -103,6 +103,7 @@ ROUTE_FLAGS = {
     "--max-episode-seconds": ["--max-episode-seconds", "7.5"],
     "--vectorization": ["--vectorization", "async"],
     "--start-method": ["--vectorization", "async", "--start-method", "spawn"],
+    "--env-workers": ["--vectorization", "async", "--env-workers", "2"],
     "--autoreset": ["--autoreset", "same_step"],
     "--instances": ["--instances", "lane"],
     "--batch-rows": ["--batch-rows", "16"],

@@ -102,6 +102,13 @@ def test_environment_that_refuses_its_arguments(refused):
         ({"autoreset": "never"}, "--autoreset", ["'never'", "next_step"]),
         ({"instances": "many"}, "--instances", ["'many'", "shared"]),
         ({"start_method": "spawn"}, "--start-method", ["spawn", "async"]),
+        ({"env_workers": 2}, "--env-workers", ["2 environment workers", "--vectorization async"]),
+        ({"env_workers": 0, "vectorization": "async"}, "--env-workers", [">= 1", "0"]),
+        (
+            {"env_workers": 2, "vectorization": "async", "autoreset": "disabled"},
+            "--env-workers",
+            ["a process a lane", "drop autoreset"],
+        ),
         ({"success": "won:sometimes"}, "--success", ["'sometimes'", "final"]),
         ({"success": "return > 5"}, "--success", ["return > 5"]),
         ({"success": "return >= nan"}, "--success", ["nan"]),

@@ -227,6 +227,8 @@ WRONG_ENV = {
     "vectorization: snyc": ("env.vectorization", ["sync", "async", "native", "'snyc'"]),
     "autoreset: never": ("env.autoreset", ["next_step", "same_step", "disabled", "'never'"]),
     "start_method: fork": ("env.start_method", ["fork", "async"]),
+    "workers: 2": ("env.workers", ["2 environment workers", "async"]),
+    "workers: 0": ("env.workers", [">= 1", "0"]),
     "max_episode_steps: 0": ("env.max_episode_steps", [">= 1", "0"]),
     "max_episode_seconds: .nan": ("env.max_episode_seconds", ["nan"]),
     "max_episode_seconds: .inf": ("env.max_episode_seconds", ["finite", "inf"]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -23,10 +22,15 @@ from rlmesh_envs.request import EnvRequest
 
 
 @contextmanager
-def workers(count: int, monkeypatch: pytest.MonkeyPatch, **request: Any) -> Iterator[WorkerLanes]:
-    """Yield lanes over at most `count` workers, and close them."""
-    monkeypatch.setattr(os, "cpu_count", lambda: count)
-    wanted: dict[str, Any] = {"id": "env_fakes:Tape", "start_method": "fork", "vectorization": "async"} | request
+def workers(count: int, **request: Any) -> Iterator[WorkerLanes]:
+    """Yield lanes over `count` workers, and close them."""
+    wanted: dict[str, Any] = {
+        "id": "env_fakes:Tape",
+        "start_method": "fork",
+        "vectorization": "async",
+        "workers": count,
+    }
+    wanted |= request
     lanes = WorkerLanes(EnvRequest(**wanted), serve_request)
     try:
         yield lanes
@@ -42,12 +46,12 @@ def break_some(tape: Tape, answer: Answer) -> Any:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_any_calls_give_the_records_of_lanes_in_this_process(count, monkeypatch):
+def test_any_calls_give_the_records_of_lanes_in_this_process(count):
     here = LaneVectorEnv([lambda: gym.wrappers.TimeLimit(Tape(twist=break_some), 4)] * 4)
     rng = np.random.default_rng(5)
     running: set[int] = set()
     wanted = {"kwargs": {"twist": break_some}, "max_episode_steps": 4, "num_envs": 4}
-    with workers(count, monkeypatch, **wanted) as there:
+    with workers(count, **wanted) as there:
         for call in range(120):
             lanes = [int(lane) for lane in rng.permutation(4)[: rng.integers(1, 5)]]
             if call % 3 == 0:
@@ -74,16 +78,16 @@ def _compare(ours: Any, theirs: Any) -> None:
 
 
 @pytest.mark.parametrize(("lanes", "count"), [(1, 2), (2, 2), (5, 2), (5, 3), (3, 8)])
-def test_number_of_workers_changes_no_episode(lanes, count, monkeypatch):
-    with workers(count, monkeypatch, num_envs=lanes) as there:
+def test_number_of_workers_changes_no_episode(lanes, count):
+    with workers(count, num_envs=lanes) as there:
         played = in_order(play_lanes(there, range(9)))
     assert [episode.row() for episode in played] == [play_alone(Tape, seed).row() for seed in range(9)]
 
 
 @pytest.mark.parametrize("start_method", ["forkserver", "spawn"])
-def test_a_worker_that_inherits_nothing_plays_the_same_episodes(start_method, monkeypatch):
+def test_a_worker_that_inherits_nothing_plays_the_same_episodes(start_method):
     wanted = {"id": "FakeLimited-v0", "imports": ("env_fakes",), "num_envs": 2, "kwargs": {"twist": break_some}}
-    with workers(1, monkeypatch, start_method=start_method, **wanted) as there:
+    with workers(1, start_method=start_method, **wanted) as there:
         played = in_order(play_lanes(there, [2, 3, 6, 7]))
     kept = [episode.row() for episode in played if episode.number != 6]
     make = LaneVectorEnv([lambda: gym.make("FakeLimited-v0", twist=break_some, disable_env_checker=True)])
@@ -116,8 +120,8 @@ def test_make_lanes_gives_workers_and_what_their_environment_is():
         spaces.Tuple((spaces.Text(4), spaces.Sequence(spaces.Discrete(3)), spaces.MultiBinary(2))),
     ],
 )
-def test_structured_observations_cross_the_border_whole(space, monkeypatch):
-    with workers(2, monkeypatch, id="env_fakes:Sampled", kwargs={"space": space}, num_envs=3) as there:
+def test_structured_observations_cross_the_border_whole(space):
+    with workers(2, id="env_fakes:Sampled", kwargs={"space": space}, num_envs=3) as there:
         resets = there.reset_lanes([2, 0, 1], [7, 8, 9])
         steps = there.step_lanes(np.zeros(2, np.int64), (1, 2))
     for row, seed in enumerate((7, 8, 9)):
@@ -128,9 +132,9 @@ def test_structured_observations_cross_the_border_whole(space, monkeypatch):
         assert same(row_of(steps.observations, row), alone.step(0)[0])
 
 
-def test_messages_larger_than_any_pipe_holds_do_not_block(monkeypatch):
+def test_messages_larger_than_any_pipe_holds_do_not_block():
     shape = (1024, 1024)
-    with workers(2, monkeypatch, id="env_fakes:Reusing", kwargs={"kind": "large"}, num_envs=2) as there:
+    with workers(2, id="env_fakes:Reusing", kwargs={"kind": "large"}, num_envs=2) as there:
         assert there.single_action_space.shape == shape
         there.reset_lanes([0, 1], [1, 2])
         actions = np.ones((2, *shape), np.float32)
@@ -148,51 +152,51 @@ def test_messages_larger_than_any_pipe_holds_do_not_block(monkeypatch):
         ({"id": "FakeTape-v0", "kwargs": {"colour": 1}}, ["colour"]),
     ],
 )
-def test_a_build_error_in_a_worker_arrives_with_its_words(request_, words, monkeypatch):
-    with pytest.raises(EnvironmentBuildError) as caught, workers(2, monkeypatch, num_envs=2, **request_):
+def test_a_build_error_in_a_worker_arrives_with_its_words(request_, words):
+    with pytest.raises(EnvironmentBuildError) as caught, workers(2, num_envs=2, **request_):
         pass
     for word in words:
         assert word in str(caught.value)
 
 
-def test_an_exception_of_prepare_arrives_with_its_words(monkeypatch):
+def test_an_exception_of_prepare_arrives_with_its_words():
     def prepare() -> None:
         raise LookupError("no policy file to load")
 
-    with pytest.raises(EnvironmentBuildError) as caught, workers(1, monkeypatch, prepare=prepare):
+    with pytest.raises(EnvironmentBuildError) as caught, workers(1, prepare=prepare):
         pass
     assert "LookupError: no policy file to load" in caught.value.cause
 
 
-def test_prepare_runs_in_the_worker_before_the_environment_is_looked_up(monkeypatch):
+def test_prepare_runs_in_the_worker_before_the_environment_is_looked_up():
     def prepare() -> None:
         gym.register("FakeLater-v0", "env_fakes:Tape", disable_env_checker=True)
 
-    with workers(2, monkeypatch, id="FakeLater-v0", num_envs=2, prepare=prepare) as there:
+    with workers(2, id="FakeLater-v0", num_envs=2, prepare=prepare) as there:
         played = in_order(play_lanes(there, [1, 2]))
     assert [episode.row() for episode in played] == [play_alone(Tape, seed).row() for seed in (1, 2)]
     assert "FakeLater-v0" not in gym.registry
 
 
-def test_workers_whose_spaces_differ_are_refused_as_lanes_are(monkeypatch):
+def test_workers_whose_spaces_differ_are_refused_as_lanes_are():
     with (
         pytest.raises(EnvironmentBuildError, match="observation_space of lane 1"),
-        workers(2, monkeypatch, id="env_fakes:Unlike", num_envs=2),
+        workers(2, id="env_fakes:Unlike", num_envs=2),
     ):
         pass
 
 
-def test_an_unknown_start_method_is_refused_with_the_known_ones(monkeypatch):
-    with pytest.raises(EnvironmentBuildError) as caught, workers(1, monkeypatch, start_method="thread"):
+def test_an_unknown_start_method_is_refused_with_the_known_ones():
+    with pytest.raises(EnvironmentBuildError) as caught, workers(1, start_method="thread"):
         pass
     assert caught.value.cause == "start method `thread` does not exist here"
     assert "fork, spawn, forkserver" in caught.value.mend
 
 
-def test_a_request_that_cannot_be_sent_is_refused_with_a_way_out(monkeypatch):
+def test_a_request_that_cannot_be_sent_is_refused_with_a_way_out():
     with (
         pytest.raises(EnvironmentBuildError) as caught,
-        workers(1, monkeypatch, start_method="spawn", kwargs={"twist": lambda tape, answer: answer}),
+        workers(1, start_method="spawn", kwargs={"twist": lambda tape, answer: answer}),
     ):
         pass
     assert "cannot be sent to a worker process" in caught.value.cause
@@ -200,8 +204,8 @@ def test_a_request_that_cannot_be_sent_is_refused_with_a_way_out(monkeypatch):
     assert "--start-method fork" in caught.value.mend
 
 
-def test_a_request_that_a_worker_cannot_read_is_refused_with_the_workers_words(monkeypatch, capfd):
+def test_a_request_that_a_worker_cannot_read_is_refused_with_the_workers_words(capfd):
     wanted = {"kwargs": {"twist": Unreadable()}, "start_method": "spawn"}
-    with pytest.raises(EnvironmentBuildError) as caught, workers(1, monkeypatch, **wanted):
+    with pytest.raises(EnvironmentBuildError) as caught, workers(1, **wanted):
         pass
     assert "this object cannot be read again" in str(caught.value)

@@ -27,13 +27,13 @@ PATIENCE = 4.0
 
 
 @pytest.fixture
-def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+def start() -> Iterator[Start]:
     """Start lanes over `workers` workers; they are closed after the test."""
     started: list[WorkerLanes] = []
 
     def begin(workers: int = 2, **request: Any) -> WorkerLanes:
-        monkeypatch.setattr(os, "cpu_count", lambda: workers)
         wanted: dict[str, Any] = {"id": "env_fakes:Tape", "start_method": "fork", "num_envs": 4} | request
+        wanted["workers"] = workers
         started.append(WorkerLanes(EnvRequest(**wanted), serve_request))
         return started[-1]
 
@@ -58,7 +58,7 @@ def test_a_killed_worker_fails_its_own_lanes_and_plays_their_next_episodes(start
     steps = step(lanes, 0, 1, 2, 3)
     assert sorted(steps.failures) == [2, 3]
     assert {failure.phase for failure in steps.failures.values()} == {"step"}
-    assert steps.failures[2].message == "the worker process died (exit code -9)"
+    assert steps.failures[2].message == "the worker process was killed (signal 9), perhaps for want of memory"
     assert "--vectorization sync" in steps.failures[2].mend
     assert steps.observations[:2].tolist() == [[0, 1, 1], [1, 1, 1]]
     resets = lanes.reset_lanes([3, 2], [8, 9])
@@ -192,8 +192,7 @@ def test_a_process_that_forgets_to_close_its_lanes_still_ends():
 
 
 def _start_lanes() -> WorkerLanes:
-    os.cpu_count = lambda: 2
-    request = EnvRequest(id="env_fakes:Tape", num_envs=2, start_method="fork")
+    request = EnvRequest(id="env_fakes:Tape", num_envs=2, start_method="fork", workers=2)
     return WorkerLanes(request, serve_request)
 
 
@@ -229,3 +228,46 @@ def _run_in_a_child(target: Callable[[Any], None]) -> list[int]:
         os.close(handle)
     child.join()
     return ended
+
+
+def test_a_worker_that_ends_before_it_has_built_anything_is_said_to(start):
+    with pytest.raises(EnvironmentBuildError) as caught:
+        start(workers=2, prepare=lambda: os._exit(3))
+    assert caught.value.cause == "the worker process died (exit code 3) before it had built the environment"
+    assert "--start-method" in caught.value.mend
+    assert children() == {}
+
+
+def test_a_process_that_cannot_be_started_is_said_with_what_to_do(start, monkeypatch):
+    def refuse(process: Any) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(multiprocessing.process.BaseProcess, "start", refuse)
+    with pytest.raises(EnvironmentBuildError) as caught:
+        start(workers=2)
+    assert "cannot be started: BlockingIOError" in caught.value.cause
+    assert "--env-workers" in caught.value.mend
+
+
+def test_a_worker_that_cannot_be_started_again_fails_its_own_lanes(start, monkeypatch):
+    lanes = start()
+    lanes.reset_lanes([0, 1, 2, 3], [0, 1, 2, 3])
+    children()["lanes-1"].kill()
+    step(lanes, 0, 1, 2, 3)
+
+    def refuse(process: Any) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(multiprocessing.process.BaseProcess, "start", refuse)
+    resets = lanes.reset_lanes([2, 0], [5, 6])
+    assert list(resets.failures) == [0]
+    assert "cannot be started" in resets.failures[0].message
+    assert resets.observations[1].tolist() == [6, 0, 0]
+    assert step(lanes, 0).observations.tolist() == [[6, 1, 1]]
+
+
+@pytest.mark.parametrize(("asked", "lanes", "used"), [(1, 4, 1), (3, 4, 3), (4, 4, 4), (9, 2, 2)])
+def test_as_many_workers_as_asked_for_but_at_most_one_a_lane(start, asked, lanes, used):
+    there = start(workers=asked, num_envs=lanes)
+    assert len(children()) == there.info.workers == used
+    assert ("env-workers-capped" in there.info.notes) == (asked > lanes)
