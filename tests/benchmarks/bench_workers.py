@@ -1,21 +1,19 @@
 """What worker processes gain: ratios of rates against lanes in this process and gymnasium's AsyncVectorEnv.
 
-    python tests/benchmarks/bench_workers.py [--repeats 9] [--workers 2] [--only cartpole]
+    python -m tests.benchmarks.bench_workers
 
-Every set of lanes is built once and rests while others are measured. Each round runs every case once, in turn; a
-ratio is the median over the rounds of (ours / theirs in the same round). Lanes are stepped with drawn actions and
-reset, with a seed each, where they end. Environments that are not installed are passed by.
+Every set of lanes is built once and rests while others are measured. Lanes are stepped with drawn actions and reset
+with a seed each, where they end. Environments that are not installed are passed by.
 """
 
 from __future__ import annotations
 
-import argparse
-import gc
+import atexit
 import importlib.util
-import statistics
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -25,7 +23,9 @@ import numpy as np
 from rlmesh_envs.make import make_lanes
 from rlmesh_envs.request import EnvRequest
 
-LANES = 8
+from .measuring import Case, Skip
+
+LANES, WORKERS = 8, 2
 
 
 class Idle(gym.Env[Any, Any]):
@@ -50,7 +50,7 @@ class Idle(gym.Env[Any, Any]):
         return np.zeros(4, np.float32), 0.0, False, False, {}
 
 
-class Case(msgspec.Struct, frozen=True, kw_only=True):
+class World(msgspec.Struct, frozen=True, kw_only=True):
     """One environment, and what workers must gain on it.
 
     against: `sync` for lanes in this process, `gymnasium` for AsyncVectorEnv. steps: vector steps a round.
@@ -60,32 +60,51 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     kwargs: dict[str, Any] = {}
     package: str = "gymnasium"
+    what: str
     against: str
     steps: int
     must: float
     aim: float
 
 
-_HERE = "bench_workers:Idle"
+_HERE = "tests.benchmarks.bench_workers:Idle"
 _PIXELS = {"obs_type": "pixels_agent_pos"}
 _PUSHT = {"id": "gym_pusht:gym_pusht/PushT-v0", "kwargs": _PIXELS, "package": "gym_pusht"}
-CASES = (
-    Case(name="cartpole", id="CartPole-v1", against="gymnasium", steps=600, must=3.0, aim=4.0),
-    Case(name="sleeping 1 ms", id=_HERE, against="sync", steps=25, must=1.8, aim=1.9),
-    Case(name="busy 1 ms", id=_HERE, kwargs={"is_busy": True}, against="sync", steps=25, must=1.8, aim=1.9),
-    Case(name="cheetah", id="HalfCheetah-v5", package="mujoco", against="sync", steps=300, must=1.35, aim=1.5),
-    Case(name="pusht pixels", **_PUSHT, against="sync", steps=15, must=1.6, aim=1.8),
+WORLDS = (
+    World(name="cartpole", what="CartPole", id="CartPole-v1", against="gymnasium", steps=600, must=3.0, aim=4.0),
+    World(name="sleeping", what="steps that sleep 1 ms", id=_HERE, against="sync", steps=25, must=1.8, aim=1.9),
+    World(
+        name="busy",
+        what="steps that compute 1 ms",
+        id=_HERE,
+        kwargs={"is_busy": True},
+        against="sync",
+        steps=25,
+        must=1.8,
+        aim=1.9,
+    ),
+    World(
+        name="cheetah",
+        what="HalfCheetah",
+        id="HalfCheetah-v5",
+        package="mujoco",
+        against="sync",
+        steps=300,
+        must=1.35,
+        aim=1.5,
+    ),
+    World(name="pusht", what="PushT, pixels", **_PUSHT, against="sync", steps=15, must=1.6, aim=1.8),
 )
 
 Play = Callable[[int], float]
 
 
-def lanes_player(case: Case, vectorization: str, workers: int) -> tuple[Play, Callable[[], object]]:
+def lanes_player(world: World, vectorization: str, workers: int) -> tuple[Play, Callable[[], object]]:
     """Return a function that takes vector steps and returns lane-steps a second, and one that closes."""
     is_async = vectorization == "async"
     request = EnvRequest(
-        id=case.id,
-        kwargs=case.kwargs,
+        id=world.id,
+        kwargs=world.kwargs,
         num_envs=LANES,
         vectorization=vectorization,
         workers=workers if is_async else None,
@@ -109,9 +128,9 @@ def lanes_player(case: Case, vectorization: str, workers: int) -> tuple[Play, Ca
     return play, lanes.close
 
 
-def gymnasium_player(case: Case) -> tuple[Play, Callable[[], object]]:
+def gymnasium_player(world: World) -> tuple[Play, Callable[[], object]]:
     """Return the same for gymnasium's AsyncVectorEnv; a step that only resets is not counted."""
-    env = gym.make_vec(case.id, num_envs=LANES, vectorization_mode="async", **case.kwargs)
+    env = gym.make_vec(world.id, num_envs=LANES, vectorization_mode="async", **world.kwargs)
     env.action_space.seed(0)
     actions = [env.action_space.sample() for _ in range(16)]
     env.reset(seed=0)
@@ -127,58 +146,38 @@ def gymnasium_player(case: Case) -> tuple[Play, Callable[[], object]]:
     return play, env.close
 
 
-def measure(cases: Sequence[Case], repeats: int, workers: int) -> dict[str, tuple[list[float], list[float]]]:
-    """Return for every case our rates and theirs by round; a first round warms up and is not counted."""
-    pairs, closers = [], []
-    for case in cases:
-        ours, close_ours = lanes_player(case, "async", workers)
-        theirs, close_theirs = (
-            gymnasium_player(case) if case.against == "gymnasium" else lanes_player(case, "sync", workers)
-        )
-        pairs.append((case, ours, theirs))
-        closers += [close_ours, close_theirs]
-    rates: dict[str, tuple[list[float], list[float]]] = {case.name: ([], []) for case in cases}
-    for turn in range(repeats + 1):
-        for case, *players in pairs:
-            for number in (0, 1) if turn % 2 else (1, 0):
-                gc.collect()
-                rate = players[number](case.steps)
-                if turn:
-                    rates[case.name][number].append(rate)
-    for close in closers:
-        close()
-    return rates
+@cache
+def player(name: str, whose: str) -> Play:
+    """Return what takes vector steps of a world: `async` (our workers), `sync` (in process) or `gymnasium`."""
+    world = next(world for world in WORLDS if world.name == name)
+    if whose == "gymnasium":
+        play, close = gymnasium_player(world)
+    else:
+        play, close = lanes_player(world, whose, WORKERS)
+    atexit.register(close)
+    return play
 
 
-def main() -> int:
-    """Print the table; return 1 if a ratio is below what must be reached."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--only", action="append", help="the beginning of a case's name")
-    options = parser.parse_args()
-    cases = [
-        case
-        for case in CASES
-        if importlib.util.find_spec(case.package) is not None
-        and (not options.only or case.name.startswith(tuple(options.only)))
-    ]
-    rates = measure(cases, options.repeats, options.workers)
-    print(f"python {sys.version.split()[0]}, gymnasium {gym.__version__}, {LANES} lanes, {options.repeats} rounds")
-    missed = 0
-    for case in cases:
-        ours, theirs = rates[case.name]
-        ratios = [one / two for one, two in zip(ours, theirs, strict=True)]
-        middle = statistics.median(ratios)
-        missed += middle < case.must
-        mine, other = statistics.median(ours), statistics.median(theirs)
-        against = "AsyncVectorEnv" if case.against == "gymnasium" else "in process"
-        print(
-            f"{case.name:14s} {mine:9,.0f} steps/s, {against:14s} {other:9,.0f}"
-            f"  x{middle:.2f}  ({min(ratios):.2f} - {max(ratios):.2f})  must {case.must:.2f}  aim {case.aim:.2f}"
-        )
-    return int(missed > 0)
+def rate(name: str, whose: str, steps: int) -> float:
+    """Return lane-steps a second."""
+    return player(name, whose)(steps)
+
+
+def cases(folder: Path) -> list[Case | Skip]:
+    """Return what is measured."""
+    found: list[Case | Skip] = []
+    for world in WORLDS:
+        against = "AsyncVectorEnv" if world.against == "gymnasium" else "in process"
+        name, what = f"workers-{world.name}", f"{world.what}, {WORKERS} workers / {against}"
+        if importlib.util.find_spec(world.package) is None:
+            found.append(Skip(name, what, f"{world.package} is not installed"))
+            continue
+        ours, theirs = (partial(rate, world.name, whose, world.steps) for whose in ("async", world.against))
+        found.append(Case(name, what, "rate", "steps/s", ours, theirs, world.must, world.aim))
+    return found
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    from .running import main
+
+    raise SystemExit(main(["bench_workers"]))

@@ -18,6 +18,7 @@ MODULES = (
     "bench_rollout",
     "bench_adapters",
     "bench_images",
+    "bench_workers",
     "bench_chunks",
     "bench_start",
     "bench_rivals",
