@@ -2,8 +2,8 @@
 
     python -m tests.benchmarks.bench_workers
 
-Every set of lanes is built once and rests while others are measured. Lanes are stepped with drawn actions and reset
-with a seed each, where they end. Environments that are not installed are passed by.
+Every set of lanes is built once and rests while others are measured. Lanes are stepped with drawn actions, and
+reset with a seed each where they end. Environments that are not installed are passed by.
 """
 
 from __future__ import annotations
