@@ -17,6 +17,7 @@ from .watching import Stopper, Watcher
 
 if TYPE_CHECKING:
     from .resuming import Resumption
+    from .shards.crew import Crew
 
 
 def evaluate(
@@ -46,6 +47,7 @@ def evaluate(
     gates = tuple(parse_gate(text) for text in route.gates)
     check_bounds(gates, route.gate_on)
     with contextlib.ExitStack() as stack:
+        crew = _crew(route, stack, trusts_entrypoints=trusts_entrypoints)
         stage = stack.enter_context(
             staged(
                 route,
@@ -53,14 +55,28 @@ def evaluate(
                 trusts_entrypoints=trusts_entrypoints,
                 is_probed=is_probed,
                 is_forced=is_forced,
+                crew_lanes=None if crew is None else crew.count_lanes(route),
             )
         )
+        if crew is not None:
+            crew.check(stage)
         file = stage.policy.file
         git = GitState(file.parent if file is not None else Path.cwd())
         stack.callback(git.close)
         record = RunRecord(stage, source=source, git=git)
-        session = Session(stage, record, gates=gates, out=out, resumption=resumption, verified=verified or 0)
+        session = Session(
+            stage, record, gates=gates, out=out, resumption=resumption, verified=verified or 0, crew=crew
+        )
         evaluation = session.play(watcher, stopper)
         if verified is not None and evaluation.status == "finished":
             session.verify(evaluation)
         return evaluation
+
+
+def _crew(route: Route, stack: contextlib.ExitStack, *, trusts_entrypoints: bool) -> Crew | None:
+    """Start the workers of a route that wants some, before anything is loaded that they would inherit."""
+    if route.workers == 1:
+        return None
+    from .shards.crew import recruited  # noqa: PLC0415 - most runs are played in one process
+
+    return stack.enter_context(recruited(route, trusts_entrypoints=trusts_entrypoints))

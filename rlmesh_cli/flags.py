@@ -31,6 +31,7 @@ class RouteRequest(msgspec.Struct, frozen=True, kw_only=True):
     policy_args: tuple[str, ...] = ()
     episodes: int | None = None
     num_envs: int | None = None
+    workers: int | None = None
     seed: int | None = None
     seeds: str | None = None
     horizon: int | None = None
@@ -63,6 +64,7 @@ _SIMPLE: dict[str, KeyPath] = {
     "env": ("env", "id"),
     "episodes": ("episodes",),
     "num_envs": ("num_envs",),
+    "workers": ("workers",),
     "seed": ("seed",),
     "horizon": ("horizon",),
     "max_episode_steps": ("env", "max_episode_steps"),

@@ -45,6 +45,22 @@ class Lanes(Protocol):
         ...
 
 
+class Queue(Protocol):
+    """Episodes that are still to be played; a deque is one."""
+
+    def __len__(self) -> int:
+        """Return how many are there now."""
+        ...
+
+    def popleft(self) -> Episode:
+        """Take the next one."""
+        ...
+
+    def appendleft(self, episode: Episode, /) -> None:
+        """Put one back in front."""
+        ...
+
+
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """When an episode is ended by us.
 
@@ -65,7 +81,8 @@ class Rollout:
     lanes: where they are played. is_seeded: whether single episodes start from their own seed; if not, each lane
     gets a fixed share of the plan beforehand, so that short episodes are not over-counted.
     engine, route: the configured policy. contract, plan: how it was configured.
-    episodes: the plan. reader: what is read from infos. limits: see Limits.
+    episodes: the plan. queue: in its place, what all lanes take their episodes from.
+    reader: what is read from infos. limits: see Limits.
     clock: returns seconds. on_answer: called once, when the policy's first call went well.
     on_tick: called at most four times a second while episodes run.
     on_trace: called with index, rewards and actions of each episode that ends (see TraceBook), to copy them.
@@ -84,6 +101,7 @@ class Rollout:
         limits: Limits,
         clock: Callable[[], float],
         is_seeded: bool = True,
+        queue: Queue | None = None,
         on_answer: Callable[[], None] = lambda: None,
         on_tick: Callable[[Tally], None] = lambda tally: None,
         on_trace: Callable[[int, Sequence[Column]], None] | None = None,
@@ -98,7 +116,9 @@ class Rollout:
         self._on_tick, self._on_trace = on_tick, on_trace
         self._trace = TraceBook(lanes.num_envs, contract.action)
         self._shares = Shares()
-        self._queues = _queues(episodes, lanes.num_envs, is_seeded=is_seeded)
+        self._queues: Sequence[Queue] = [] if queue is None else [queue] * lanes.num_envs
+        if queue is None:
+            self._queues = _queues(episodes, lanes.num_envs, is_seeded=is_seeded)
         self._seats = Seats(BatchLayout(contract.observation))
         self._plays = self._seats.plays
         self._waiting: dict[int, Play] = {}
@@ -372,7 +392,7 @@ def _row(ending: Ending) -> int:
     return ending.row
 
 
-def _queues(episodes: Sequence[Episode], num_lanes: int, *, is_seeded: bool) -> list[deque[Episode]]:
+def _queues(episodes: Sequence[Episode], num_lanes: int, *, is_seeded: bool) -> Sequence[Queue]:
     """Return each lane's queue: one that all share, or fixed shares of the plan."""
     if is_seeded:
         shared = deque(episodes)

@@ -198,9 +198,9 @@ def _check_combination(route: Route, document: Document, flags: Flags) -> None:
             where=_place(("env", "autoreset"), document, flags),
             mend="drop autoreset, or use --vectorization sync or async",
         )
-    if env.start_method is not None and env.vectorization != "async":
+    if env.start_method is not None and env.vectorization != "async" and route.workers == 1:
         raise RouteError(
             f"start method {env.start_method} needs worker processes",
             where=_place(("env", "start_method"), document, flags),
-            mend="add --vectorization async, or drop it",
+            mend="add --vectorization async or --workers, or drop it",
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -15,6 +15,20 @@ from .provenance import GitState, file_record, host, versions, weight_files
 from .schema import Route
 from .stage import Stage
 from .store import RUN_SCHEMA
+
+
+class Player(Protocol):
+    """Whoever played: the stage, or a crew of workers."""
+
+    @property
+    def chunk_length(self) -> int | None:
+        """Length of the policy's first chunk, None if there was none."""
+        ...
+
+    @property
+    def actuators(self) -> list[Any]:
+        """How far each component of a converted action was driven."""
+        ...
 
 
 class RunRecord:
@@ -52,13 +66,12 @@ class RunRecord:
             "corner": plan.corner,
             "corners": list(plan.corners),
             "horizon": plan.horizon,
-            "instances": plan.sharing,
         }
 
-    def take_down(self) -> None:
-        """Note what only the engine knows, before the policy is released."""
-        self._chunk_length = self._stage.chunk_length
-        self._actuators = self._stage.actuators
+    def take_down(self, player: Player) -> None:
+        """Note what only those know who played, before the policy is released."""
+        self._chunk_length = player.chunk_length
+        self._actuators = player.actuators
 
     def make(self, status: str) -> dict[str, Any]:
         """Return the record as it stands now.
@@ -83,7 +96,11 @@ class RunRecord:
             "stopped_at": self.stopped_at,
             "seeded": stage.env.is_seeded,
             "env": self._env_facts(),
-            "policy": {**(self._policy_facts or {}), "chunk_length": self._chunk_length},
+            "policy": {
+                **(self._policy_facts or {}),
+                "instances": stage.plan.sharing,
+                "chunk_length": self._chunk_length,
+            },
             "probe": stage.probe,
             "adapter": stage.plan.description.splitlines() or None,
             "actuators": msgspec.to_builtins(self._actuators),
@@ -105,7 +122,8 @@ class RunRecord:
             "finished_at": ended,
             "argv": self.source.get("argv"),
             "played": self.played,
-            "lanes": self._stage.lanes.num_envs,
+            "lanes": self._stage.num_lanes,
+            "workers": self._stage.workers,
         }
 
     def _env_facts(self) -> dict[str, Any]:
@@ -113,7 +131,7 @@ class RunRecord:
         return {
             "id": env.id,
             "layers": list(env.layers),
-            "lanes": self._stage.lanes.num_envs,
+            "lanes": self._stage.num_lanes,
             "autoreset": env.autoreset,
             "max_episode_steps": env.max_episode_steps,
             "observation_space": contract.observation.label,

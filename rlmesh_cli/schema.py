@@ -95,6 +95,7 @@ class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """Everything that a run is made of.
 
     env_tags, model_spec: v1 documents; without them those of the environment and of the policy are taken.
+    num_envs: lanes. workers: processes that play the episodes, each with a policy and so many lanes of its own.
     horizon: actions executed a policy call. ensemble: average overlapping chunks instead.
     instances: `shared`, `lane` (one policy object a lane), `episode` (a new one an episode) or `auto`.
     batch_rows: rows that every batched policy call is padded to.
@@ -114,6 +115,7 @@ class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     horizon: Count = 1
     ensemble: EnsembleRoute | None = None
     num_envs: Count = 1
+    workers: Count = 1
     batch_rows: Count | None = None
     episodes: Count = 50
     seed: NonNegative = 0

@@ -65,6 +65,7 @@ def evaluation_of(run: StoredRun) -> Evaluation:
         seconds=time.get("total", 0.0),
         in_flight=stored.get("in_flight", 0),
         lanes=run.record.get("env", {}).get("lanes", 1),
+        workers=time.get("workers", 1),
         discarded=run.discarded,
         seeded=run.is_seeded,
         instances=stored.get("instances") or policy.get("instances") or "shared",

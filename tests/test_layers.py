@@ -37,7 +37,7 @@ ONLY = {
     "imageio": ("rlmesh_cli.reports.video",),
     "yaml": ("rlmesh_cli.yamls",),
     "subprocess": ("rlmesh_cli.provenance",),
-    "multiprocessing": ("rlmesh_envs.processes", "rlmesh_envs.worker"),
+    "multiprocessing": ("rlmesh_envs.processes", "rlmesh_envs.worker", "rlmesh_cli.shards.processes"),
     "cv2": ("rlmesh_adapters.apply.filters",),
     # What a probe looks after in the process that a policy runs in.
     "random": ("rlmesh_adapters.probe.randomness", "rlmesh_cli.guests"),
@@ -74,6 +74,7 @@ LATE = {
     ("rlmesh_cli.replay_command", "rlmesh_cli.replay_tables"),
     ("rlmesh_cli.replay_command", "rlmesh_cli.reports.video"),
     ("rlmesh_cli.reports.video", "imageio.v2"),
+    ("rlmesh_cli.evaluate", "rlmesh_cli.shards.crew"),
     ("rlmesh_cli.evaluation_command", "rlmesh_cli.tables"),
     ("rlmesh_cli.evaluation_command", "rlmesh_cli.reports.reporting"),
     ("rlmesh_cli.explanation_command", "rlmesh_cli.explanation_tables"),

@@ -44,6 +44,14 @@ def eval_command(
     num_envs: Annotated[
         int | None, typer.Option("--num-envs", help="Lanes played side by side (default 1).", rich_help_panel=_RUN)
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            help="Processes that play, each with a policy and --num-envs lanes of its own (default 1).",
+            rich_help_panel=_RUN,
+        ),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option("--seed", help="Of episode 0; counts up (default 0).", rich_help_panel=_RUN)
     ] = None,
@@ -70,7 +78,9 @@ def eval_command(
     ] = None,
     start_method: Annotated[
         str | None,
-        typer.Option("--start-method", help="fork, forkserver or spawn, for async.", rich_help_panel=_RUN),
+        typer.Option(
+            "--start-method", help="fork, forkserver or spawn, for async and --workers.", rich_help_panel=_RUN
+        ),
     ] = None,
     autoreset: Annotated[
         str | None,
@@ -268,6 +278,7 @@ def eval_command(
                 policy_args=tuple(policy_arg or ()),
                 episodes=episodes,
                 num_envs=num_envs,
+                workers=workers,
                 seed=seed,
                 seeds=seeds,
                 horizon=horizon,

@@ -96,6 +96,7 @@ ROUTE_FLAGS = {
     "--policy-arg": ["--policy-arg", "gain=2"],
     "--episodes": ["--episodes", "7"],
     "--num-envs": ["--num-envs", "7"],
+    "--workers": ["--workers", "7"],
     "--seed": ["--seed", "7"],
     "--seeds": ["--seeds", "7,9"],
     "--horizon": ["--horizon", "7"],
