@@ -47,7 +47,7 @@ def evaluate(
     gates = tuple(parse_gate(text) for text in route.gates)
     check_bounds(gates, route.gate_on)
     with contextlib.ExitStack() as stack:
-        crew = _crew(route, stack, trusts_entrypoints=trusts_entrypoints)
+        crew = _crew(route, stack, source=source, trusts_entrypoints=trusts_entrypoints)
         stage = stack.enter_context(
             staged(
                 route,
@@ -73,10 +73,12 @@ def evaluate(
         return evaluation
 
 
-def _crew(route: Route, stack: contextlib.ExitStack, *, trusts_entrypoints: bool) -> Crew | None:
+def _crew(
+    route: Route, stack: contextlib.ExitStack, *, source: dict[str, Any], trusts_entrypoints: bool
+) -> Crew | None:
     """Start the workers of a route that wants some, before anything is loaded that they would inherit."""
-    if route.workers == 1:
+    if route.workers == 1 and route.cluster is None:
         return None
     from .shards.crew import recruited  # noqa: PLC0415 - most runs are played in one process
 
-    return stack.enter_context(recruited(route, trusts_entrypoints=trusts_entrypoints))
+    return stack.enter_context(recruited(route, source=source, trusts_entrypoints=trusts_entrypoints))

@@ -52,6 +52,20 @@ def eval_command(
             rich_help_panel=_RUN,
         ),
     ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster",
+            help="Let workers play on a Ray cluster: ray (on this machine), host:port or ray://host:port.",
+            rich_help_panel=_RUN,
+        ),
+    ] = None,
+    ray_resources: Annotated[
+        str | None,
+        typer.Option(
+            "--ray-resources", help="Of each worker on the cluster, such as cpu=2,gpu=1.", rich_help_panel=_RUN
+        ),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option("--seed", help="Of episode 0; counts up (default 0).", rich_help_panel=_RUN)
     ] = None,
@@ -279,6 +293,8 @@ def eval_command(
                 episodes=episodes,
                 num_envs=num_envs,
                 workers=workers,
+                cluster=cluster,
+                ray_resources=ray_resources,
                 seed=seed,
                 seeds=seeds,
                 horizon=horizon,

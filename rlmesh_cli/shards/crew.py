@@ -29,15 +29,18 @@ from .threads import core_count
 class Crew:
     """Workers that wait for a run.
 
-    executor: where they live. workers: W. threads: of numerical libraries in each.
-    trusts_entrypoints: see evaluate.
+    executor: where they live. workers: W. trusts_entrypoints: see evaluate.
     """
 
-    def __init__(self, executor: Executor, *, workers: int, threads: int, trusts_entrypoints: bool) -> None:
+    def __init__(self, executor: Executor, *, workers: int, trusts_entrypoints: bool) -> None:
         self._trusts_entrypoints = trusts_entrypoints
-        self._executor, self._workers, self._threads = executor, workers, threads
+        self._executor, self._workers = executor, workers
+        if executor.is_early:
+            self._start(workers)
+
+    def _start(self, workers: int) -> None:
         for worker in range(workers):
-            executor.start(worker)
+            self._executor.start(worker)
 
     def rollout(
         self,
@@ -60,7 +63,17 @@ class Crew:
         workers = max(1, min(self._workers, len(episodes)))
         # A lane without an episode would only cost its environment.
         lanes = max(1, min(stage.route.num_envs, -(-len(episodes) // workers)))
-        note_crew(stage.engine.advisories, stage.first, workers=workers, lanes=lanes, threads=self._threads)
+        executor = self._executor
+        if not executor.is_early:
+            self._start(workers)
+        note_crew(
+            stage.engine.advisories,
+            stage.first,
+            workers=workers,
+            lanes=lanes,
+            threads=executor.threads,
+            cores=core_count() if executor.is_early else None,
+        )
         stage.num_lanes, stage.workers = lanes, workers
         route = msgspec.structs.replace(_placed(stage), num_envs=lanes)
         task = Task(
@@ -72,11 +85,11 @@ class Crew:
             has_answered=False,
             trusts_entrypoints=self._trusts_entrypoints,
             traced=traced,
-            threads=self._threads,
+            threads=executor.threads,
             spec=spec_of(env_request(route)),
         )
         rollout = CrewRollout(
-            self._executor,
+            executor,
             task,
             stage,
             episodes,
@@ -104,13 +117,24 @@ class Crew:
 
 
 @contextlib.contextmanager
-def recruited(route: Route, *, trusts_entrypoints: bool) -> Iterator[Crew]:
-    """Start the workers of a route, and end them."""
+def recruited(route: Route, *, source: dict[str, Any], trusts_entrypoints: bool) -> Iterator[Crew]:
+    """Start the workers of a route, and end them; source: see evaluate.
+
+    Raises HarnessError where they cannot be started.
+    """
     workers = min(route.workers, route.episodes)
-    threads = max(1, core_count() // workers)
-    executor = ProcessExecutor(start_method=route.env.start_method, threads=threads)
+    executor: Executor
+    if route.cluster is None:
+        threads = max(1, core_count() // workers)
+        executor = ProcessExecutor(start_method=route.env.start_method, threads=threads)
+    else:
+        from .ray_executor import RayExecutor  # noqa: PLC0415 - most runs stay on one machine
+        from .shipping import pack  # noqa: PLC0415
+
+        shipment = pack(route, source)
+        executor = RayExecutor(route.cluster, workers=workers, resources=route.ray_resources, shipment=shipment)
     with contextlib.closing(executor):
-        yield Crew(executor, workers=workers, threads=threads, trusts_entrypoints=trusts_entrypoints)
+        yield Crew(executor, workers=workers, trusts_entrypoints=trusts_entrypoints)
 
 
 def _placed(stage: Stage) -> Route:

@@ -16,6 +16,13 @@ class Executor(Protocol):
 
     #: What a worker is, for people: such as `worker process`.
     name: str
+    #: Whether workers are started before anything is loaded here that they would inherit.
+    is_early: bool
+
+    @property
+    def threads(self) -> int:
+        """Threads of numerical libraries in each worker."""
+        ...
 
     def start(self, worker: int) -> None:
         """Begin a worker, which waits for its task; a number whose worker is gone may be begun anew.

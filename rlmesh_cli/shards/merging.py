@@ -11,8 +11,6 @@ from rlmesh_adapters.weights import LARGE_BYTES, held_bytes
 from rlmesh_cli.episodes import Episode, EpisodeError, EpisodeResult, Seconds
 from rlmesh_cli.traces import TraceBook
 
-from .threads import core_count
-
 
 def merge_uses(sums: list[Use], uses: Sequence[Use]) -> list[Use]:
     """Return how far each component of the actions was driven by all workers together."""
@@ -64,19 +62,22 @@ def lost_row(
     )
 
 
-def note_crew(book: AdvisoryBook, policy: object, *, workers: int, lanes: int, threads: int) -> None:
-    """Note what several workers mean for this machine.
+def note_crew(
+    book: AdvisoryBook, policy: object, *, workers: int, lanes: int, threads: int, cores: int | None
+) -> None:
+    """Note what several workers mean for a machine.
 
     policy: one instance. workers: W. lanes: of each. threads: of numerical libraries in each.
+    cores: that the workers share; None where they are spread over machines.
     """
-    cores = core_count()
+    where = "on a cluster" if cores is None else f"{cores} cores"
     book.add(
         "workers",
         "info",
         f"{workers} workers play, each with a policy and {lanes} lane{'s' if lanes > 1 else ''} of its own, and "
-        f"{threads} thread{'s' if threads > 1 else ''} for BLAS, OpenMP and torch ({cores} cores)",
+        f"{threads} thread{'s' if threads > 1 else ''} for BLAS, OpenMP and torch ({where})",
     )
-    if workers > cores:
+    if cores is not None and workers > cores:
         book.add(
             "workers-exceed-cores",
             "info",

@@ -42,11 +42,12 @@ class ProcessExecutor:
     """
 
     name = "worker process"
+    is_early = True
 
     def __init__(self, *, start_method: str | None, threads: int) -> None:
         check_start_method(start_method)
         self._context: Any = multiprocessing.get_context(start_method)
-        self._threads = threads
+        self.threads = threads
         self._known: dict[int, _Process] = {}
         self._begun: set[int] = set()
         # Before multiprocessing's own exit handler, which would wait for workers that wait for us.
@@ -62,7 +63,7 @@ class ProcessExecutor:
         inherited = [known.connection for known in self._known.values()] + [ours] if is_fork else []
         # Not a daemon: it may have environments in processes of its own.
         process = self._context.Process(target=run_worker, args=(theirs, inherited), name=f"worker-{worker}")
-        with threads_of_children(self._threads):
+        with threads_of_children(self.threads):
             process.start()
         theirs.close()
         self._known[worker] = _Process(process, ours)

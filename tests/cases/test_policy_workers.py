@@ -89,7 +89,7 @@ def test_more_workers_than_episodes_are_fewer(tmp_path: Path) -> None:
 
 
 def test_more_workers_than_cores_are_said(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr("rlmesh_cli.shards.merging.core_count", lambda: 1)
+    monkeypatch.setattr("rlmesh_cli.shards.crew.core_count", lambda: 1)
     played = play(tmp_path, DRAWS, DIARY, episodes=4, workers=2)
     assert (played.code, (played.advisory("workers-exceed-cores") or {})["severity"]) == (0, "info")
 

@@ -97,6 +97,8 @@ ROUTE_FLAGS = {
     "--episodes": ["--episodes", "7"],
     "--num-envs": ["--num-envs", "7"],
     "--workers": ["--workers", "7"],
+    "--cluster": ["--cluster", "ray"],
+    "--ray-resources": ["--cluster", "ray", "--ray-resources", "cpu=2,gpu=0.5"],
     "--seed": ["--seed", "7"],
     "--seeds": ["--seeds", "7,9"],
     "--horizon": ["--horizon", "7"],
