@@ -91,7 +91,10 @@ class ProcessExecutor:
         return [(worker, word) for worker in ready for word in self._words_of(worker)]
 
     def _words_of(self, worker: int) -> list[Word]:
-        known, words = self._known[worker], []
+        words: list[Word] = []
+        known = self._known.get(worker)
+        if known is None:  # closed meanwhile, by another thread
+            return words
         # Asked first: what a process said before it ended can then all be read.
         is_dead = not known.process.is_alive()
         try:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import pickle
 import signal
+import socket
 import threading
 import time
 from collections import deque
@@ -29,6 +30,7 @@ LOCAL = "ray"
 PLACE_SECONDS = 120.0
 _RECEIVE_SECONDS = 5.0
 _CLOSE_SECONDS = 5.0
+_KNOCK_SECONDS = 5.0
 
 
 class RayExecutor:
@@ -180,6 +182,7 @@ class RayExecutor:
         else:
             given["address"] = self._address
         try:
+            _knock(self._address)
             with _own_signals():
                 self._ray.init(**given)
         except Exception as error:  # Ray raises whatever comes up
@@ -188,6 +191,8 @@ class RayExecutor:
 
     def close(self) -> None:
         """End all workers, and leave the cluster; see Executor."""
+        if not self._is_connected:  # any call would have Ray connect to whatever it finds
+            return
         closing = []
         for actor in self._actors.values():
             with contextlib.suppress(Exception):
@@ -196,10 +201,9 @@ class RayExecutor:
             self._ray.wait(closing, num_returns=len(closing), timeout=_CLOSE_SECONDS)
         for worker in list(self._actors):
             self._forget(worker)
-        if self._is_connected:
-            self._is_connected = False
-            with _own_signals():
-                self._ray.shutdown()
+        self._is_connected = False
+        with _own_signals():
+            self._ray.shutdown()
 
 
 class _Actor(msgspec.Struct):
@@ -213,6 +217,13 @@ class _Actor(msgspec.Struct):
     until: float
     node: Node | None = None
     waiting: deque[Order] = msgspec.field(default_factory=deque)
+
+
+def _knock(address: str) -> None:
+    """Raise OSError where nobody listens: Ray would try for minutes, in a call that no signal ends."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if colon and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_KNOCK_SECONDS).close()
 
 
 def _import_ray() -> Any:

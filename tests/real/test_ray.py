@@ -118,7 +118,7 @@ def test_too_little_room_is_one_message(folder: Path, cluster: Any, monkeypatch:
     said = " ".join(capsys.readouterr().err.split())
     assert "no node has had room for worker" in said
     assert "(cpu=1, arm=1)" in said
-    assert "the cluster has arm=2, cpu=4 in all" in said
+    assert "the cluster has cpu=4, arm=2 in all" in said
 
 
 def test_a_cluster_that_is_not_there_is_one_message(folder: Path, capsys: Any) -> None:
