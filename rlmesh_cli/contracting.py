@@ -73,10 +73,10 @@ def guard_of(route: Route, env: EnvInfo) -> int | None:
     return None if env.max_episode_steps is not None else route.env.max_episode_steps or GUARD_STEPS
 
 
-def env_request(route: Route, render_mode: str | None = None) -> EnvRequest:
+def env_request(route: Route, render_mode: str | None = None, spec: bytes | None = None) -> EnvRequest:
     """Return what a route asks of the environment's side; its arguments are copies.
 
-    render_mode: given to the environment beside the route's own arguments.
+    render_mode: given to the environment beside the route's own arguments. spec: see EnvRequest.
     """
     env = route.env
     is_own = env.autoreset is None and env.vectorization != "native"
@@ -100,6 +100,7 @@ def env_request(route: Route, render_mode: str | None = None) -> EnvRequest:
         max_episode_steps=env.max_episode_steps,
         step_timeout=env.step_timeout,
         prepare=partial(prepare_worker, route.policy.source),
+        spec=spec,
     )
 
 

@@ -34,7 +34,7 @@ class EpisodeError(msgspec.Struct, frozen=True, kw_only=True):
     """Why an episode could not be finished.
 
     phase: `reset` or `step` of the environment, `policy` (the call), `action` (its value), `adapter` (a
-        conversion of either).
+        conversion of either), `worker` (the process that played it died, twice at this episode).
     step: 0-based step it happened at; None before the first.
     message: type and text of the error.
     place: file, line and function of the user's code, or None.
@@ -73,7 +73,7 @@ class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     clipped_actions: executed actions that had a number clipped into its Box.
     planned_actions: actions that the policy's answers held for this episode; None where they are averaged.
     dropped_actions: of those, the ones still queued when the episode ended.
-    attempts: 2 if it was played again after its environment failed, else 1.
+    attempts: 2 if it was played again after its environment or its worker failed, else 1.
     metrics: last reported value of the info keys that the route names; None is "not reported".
     """
 

@@ -21,6 +21,7 @@ from .watching import Stopper, Watcher
 
 if TYPE_CHECKING:
     from .resuming import Resumption
+    from .shards.crew import Crew
 
 
 def evaluate(
@@ -57,6 +58,7 @@ def evaluate(
         found = msgspec.structs.replace(route.baseline, run=str(bars.baseline.run.folder.resolve()))
         route = msgspec.structs.replace(route, baseline=found)
     with contextlib.ExitStack() as stack:
+        crew = _crew(route, stack, source=source, trusts_entrypoints=trusts_entrypoints)
         stage = stack.enter_context(
             staged(
                 route,
@@ -64,11 +66,27 @@ def evaluate(
                 trusts_entrypoints=trusts_entrypoints,
                 is_probed=is_probed,
                 is_forced=is_forced,
+                crew_lanes=None if crew is None else crew.count_lanes(route),
             )
         )
+        if crew is not None:
+            crew.check(stage)
         policy_file = stage.policy.file
         git = GitState(policy_file.parent if policy_file is not None else Path.cwd())
         stack.callback(git.close)
         record = RunRecord(stage, source=source, git=git)
-        session = Session(stage, record, bars=bars, out=out, resumption=resumption, verified=verified or 0)
+        session = Session(
+            stage, record, bars=bars, out=out, resumption=resumption, verified=verified or 0, crew=crew
+        )
         return session.play(watcher, stopper)
+
+
+def _crew(
+    route: Route, stack: contextlib.ExitStack, *, source: dict[str, Any], trusts_entrypoints: bool
+) -> Crew | None:
+    """Start the workers of a route that wants some, before anything is loaded that they would inherit."""
+    if route.workers == 1 and route.cluster is None:
+        return None
+    from .shards.crew import recruited  # noqa: PLC0415 - most runs are played in one process
+
+    return stack.enter_context(recruited(route, source=source, trusts_entrypoints=trusts_entrypoints))

@@ -33,7 +33,8 @@ class Evaluation(msgspec.Struct, kw_only=True):
     """A run that was played, whole or in part.
 
     folder: where it was written. status: `finished`, `interrupted` or `stopped` (by too many errors).
-    in_flight: episodes broken off. lanes: N. discarded: episodes that were played and do not count.
+    in_flight: episodes broken off. lanes: N, of each of the workers.
+    discarded: episodes that were played and do not count.
     seconds: wall-clock seconds of the loop. seeded: whether single episodes started from their own seed.
     instances: `shared`, `lane` if each lane had a policy object of its own, `episode` if each episode had.
     verification: of some episodes on one lane, None if none was asked for.
@@ -56,6 +57,7 @@ class Evaluation(msgspec.Struct, kw_only=True):
     seeded: bool
     lanes: int = 1
     sittings: int = 1
+    workers: int = 1
     discarded: int = 0
     is_chunked: bool = False
     instances: str = "shared"
@@ -112,7 +114,9 @@ def summary_record(evaluation: Evaluation) -> dict[str, Any]:
         "controls": msgspec.to_builtins(evaluation.controls),
         "gates": msgspec.to_builtins(evaluation.verdicts),
         "advisories": advisory_records(evaluation.advisories),
-        "time": msgspec.to_builtins(time_ledger(tally, evaluation.seconds, lanes=evaluation.lanes)),
+        "time": msgspec.to_builtins(
+            time_ledger(tally, evaluation.seconds, lanes=evaluation.lanes, workers=evaluation.workers)
+        ),
     }
 
 

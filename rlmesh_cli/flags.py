@@ -31,6 +31,9 @@ class RouteRequest(msgspec.Struct, frozen=True, kw_only=True):
     policy_args: tuple[str, ...] = ()
     episodes: int | None = None
     num_envs: int | None = None
+    workers: int | None = None
+    cluster: str | None = None
+    ray_resources: str | None = None
     seed: int | None = None
     seeds: str | None = None
     horizon: int | None = None
@@ -66,6 +69,8 @@ _SIMPLE: dict[str, KeyPath] = {
     "env": ("env", "id"),
     "episodes": ("episodes",),
     "num_envs": ("num_envs",),
+    "workers": ("workers",),
+    "cluster": ("cluster",),
     "seed": ("seed",),
     "horizon": ("horizon",),
     "schedule": ("schedule",),
@@ -123,6 +128,8 @@ def read_flags(typed: RouteRequest) -> Flags:
         put(("baseline", "allow"), list(typed.allowed), "--allow")
     if typed.controls is not None:
         put(("controls",), [name.strip() for name in typed.controls.split(",")], "--controls")
+    if typed.ray_resources is not None:
+        put(("ray_resources",), _resources(typed.ray_resources), "--ray-resources")
     if typed.metrics:
         put(("metrics",), list(typed.metrics), "--metric")
     if typed.gates:
@@ -137,6 +144,10 @@ def _pair(text: str, flag: str) -> tuple[str, Any]:
             f"`{shortened(text)}` is not NAME=VALUE", where=flag, mend=f"write {flag} {name or 'name'}=value"
         )
     return name.strip(), _scalar(value, f"{flag} {name.strip()}")
+
+
+def _resources(text: str) -> dict[str, Any]:
+    return dict(_pair(part.strip(), "--ray-resources") for part in text.split(","))
 
 
 def _scalar(text: str, where: str) -> Any:

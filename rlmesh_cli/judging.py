@@ -50,7 +50,7 @@ def note_results(
         book.add(
             "episodes-retried",
             "info",
-            "episodes were played again, once, after their environment had failed",
+            "episodes were played again, once, after their environment or their worker had failed",
             count=summary.retried,
         )
     if not env.is_seeded:

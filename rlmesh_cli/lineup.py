@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from rlmesh_adapters.context import EpisodeContext
 from rlmesh_adapters.errors import Failure
@@ -12,23 +13,47 @@ from .episodes import Episode
 from .plays import Play
 
 
+class Queue(Protocol):
+    """Episodes that are still to be played; a deque is one."""
+
+    def __len__(self) -> int:
+        """Return how many are there now."""
+        ...
+
+    def popleft(self) -> Episode:
+        """Take the next one."""
+        ...
+
+    def appendleft(self, episode: Episode, /) -> None:
+        """Put one back in front."""
+        ...
+
+
 class Lineup:
     """Hands out planned episodes, each once; one whose environment failed comes a second time.
 
-    episodes: the plan. num_lanes: N. clock: returns seconds.
+    episodes: the plan. queue: in its place, what all lanes take their episodes from. num_lanes: N.
+    clock: returns seconds.
     is_seeded: whether single episodes start from their own seed; if not, each lane gets a fixed share of the plan
     beforehand, so that short ones are not over-counted.
     """
 
     def __init__(
-        self, episodes: Sequence[Episode], num_lanes: int, *, is_seeded: bool, clock: Callable[[], float]
+        self,
+        episodes: Sequence[Episode],
+        num_lanes: int,
+        *,
+        is_seeded: bool,
+        clock: Callable[[], float],
+        queue: Queue | None = None,
     ) -> None:
         self._is_seeded, self._clock = is_seeded, clock
         self._again: set[int] = set()
         # Lost together with others: they are played alone in the end, which shows whose doing it was.
         self._suspects: deque[Episode] = deque()
-        if is_seeded:
-            shared = deque(episodes)
+        self._queues: Sequence[Queue]
+        if queue is not None or is_seeded:
+            shared: Queue = deque(episodes) if queue is None else queue
             self._queues = [shared] * num_lanes
         else:
             self._queues = [deque(episodes[lane::num_lanes]) for lane in range(num_lanes)]

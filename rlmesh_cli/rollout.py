@@ -22,7 +22,7 @@ from rlmesh_envs.steps import LaneResets, LaneSteps
 
 from .asking import Asking
 from .episodes import Episode, EpisodeResult
-from .lineup import Lineup
+from .lineup import Lineup, Queue
 from .outcomes import InfoReader
 from .plays import Ending, Play, finish
 from .schedules import Schedule
@@ -66,7 +66,8 @@ class Rollout:
     lanes: where they are played. is_seeded: whether single episodes start from their own seed; if not, each lane
     gets a fixed share of the plan beforehand, so that short episodes are not over-counted.
     engine, route: the configured policy. contract, plan: how it was configured.
-    episodes: the plan. reader: what is read from infos. limits: see Limits.
+    episodes: the plan. queue: in its place, what all lanes take their episodes from.
+    reader: what is read from infos. limits: see Limits.
     is_aligned: whether episodes start where a chunk ends, see Schedule; of lanes that step by themselves.
     skipping: the lanes, if those that only replay shall be stepped without rendering; None renders every step.
     clock: returns seconds. on_answer: called once, when the policy's first call went well.
@@ -89,6 +90,7 @@ class Rollout:
         is_seeded: bool = True,
         is_aligned: bool = False,
         skipping: SkippingLanes | None = None,
+        queue: Queue | None = None,
         on_answer: Callable[[], None] = lambda: None,
         on_tick: Callable[[Tally], None] = lambda tally: None,
         on_trace: Callable[[int, Sequence[Column]], None] | None = None,
@@ -102,7 +104,7 @@ class Rollout:
         self._on_tick, self._on_trace = on_tick, on_trace
         self._trace = TraceBook(lanes.num_envs, contract.action)
         self._shares = Shares()
-        self._lineup = Lineup(episodes, lanes.num_envs, is_seeded=is_seeded, clock=clock)
+        self._lineup = Lineup(episodes, lanes.num_envs, is_seeded=is_seeded, clock=clock, queue=queue)
         self._seats = Seats(BatchLayout(contract.observation))
         self._plays = self._seats.plays
         self._waiting: dict[int, Play] = {}

@@ -207,9 +207,21 @@ def _check_combination(route: Route, document: Document, flags: Flags) -> None:
             where=_place(("env", "workers"), document, flags),
             mend="drop autoreset, or the number" if is_gymnasium else "add --vectorization async, or drop it",
         )
-    if env.start_method is not None and env.vectorization != "async":
+    if route.ray_resources and route.cluster is None:
+        raise RouteError(
+            "resources of workers need a cluster",
+            where=_place(("ray_resources",), document, flags),
+            mend="add --cluster, or drop them",
+        )
+    if route.cluster is not None and not route.cluster.strip():
+        raise RouteError(
+            "the cluster's address is empty",
+            where=_place(("cluster",), document, flags),
+            mend="give ray, host:port or ray://host:port",
+        )
+    if env.start_method is not None and env.vectorization != "async" and route.workers == 1:
         raise RouteError(
             f"start method {env.start_method} needs worker processes",
             where=_place(("env", "start_method"), document, flags),
-            mend="add --vectorization async, or drop it",
+            mend="add --vectorization async or --workers, or drop it",
         )

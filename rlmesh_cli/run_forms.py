@@ -73,6 +73,7 @@ class RecordForm(msgspec.Struct, frozen=True):
 
 class _Time(msgspec.Struct, frozen=True):
     total: float = 0.0
+    workers: Count = 1
     env_step: float = 0.0
     env_reset: float = 0.0
     policy: float = 0.0

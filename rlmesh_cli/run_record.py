@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -19,6 +19,20 @@ from .store import RUN_SCHEMA
 
 if TYPE_CHECKING:
     from .run_reader import StoredRun
+
+
+class Player(Protocol):
+    """Whoever played: the stage, or a crew of workers."""
+
+    @property
+    def chunk_length(self) -> int | None:
+        """Length of the policy's first chunk, None if there was none."""
+        ...
+
+    @property
+    def actuators(self) -> list[Any]:
+        """How far each component of a converted action was driven."""
+        ...
 
 
 class RunRecord:
@@ -60,7 +74,6 @@ class RunRecord:
             "corner": plan.corner,
             "corners": list(plan.corners),
             "horizon": plan.horizon,
-            "instances": plan.sharing,
         }
 
     def go_on(self, stored: StoredRun) -> None:
@@ -83,11 +96,11 @@ class RunRecord:
         """In how many sittings the run was played, this one among them."""
         return len(earlier_sessions(self.earlier)) + 1
 
-    def take_down(self) -> None:
-        """Note what only the engine knows, before the policy is released."""
-        if self._stage.chunk_length is not None:
-            self._chunk_length = self._stage.chunk_length
-        self._actuators = added_up(self._actuators, msgspec.to_builtins(self._stage.actuators))
+    def take_down(self, player: Player) -> None:
+        """Note what only those know who played, before the policy is released."""
+        if player.chunk_length is not None:
+            self._chunk_length = player.chunk_length
+        self._actuators = added_up(self._actuators, msgspec.to_builtins(player.actuators))
 
     def make(self, status: str) -> dict[str, Any]:
         """Return the record as it stands now.
@@ -113,7 +126,11 @@ class RunRecord:
             "stopped_at": self.stopped_at,
             "seeded": stage.env.is_seeded,
             "env": self._env_facts(),
-            "policy": {**(self._policy_facts or {}), "chunk_length": self._chunk_length},
+            "policy": {
+                **(self._policy_facts or {}),
+                "instances": stage.plan.sharing,
+                "chunk_length": self._chunk_length,
+            },
             "probe": self.probe,
             "adapter": stage.plan.description.splitlines() or None,
             "actuators": list(self._actuators),
@@ -135,7 +152,8 @@ class RunRecord:
             "finished_at": ended,
             "argv": self.source.get("argv"),
             "played": self.played,
-            "lanes": self._stage.lanes.num_envs,
+            "lanes": self._stage.num_lanes,
+            "workers": self._stage.workers,
         }
 
     def _env_facts(self) -> dict[str, Any]:
@@ -143,7 +161,7 @@ class RunRecord:
         return {
             "id": env.id,
             "layers": list(env.layers),
-            "lanes": self._stage.lanes.num_envs,
+            "lanes": self._stage.num_lanes,
             "workers": env.workers,
             "autoreset": env.autoreset,
             "max_episode_steps": env.max_episode_steps,

@@ -99,6 +99,9 @@ class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """Everything that a run is made of.
 
     env_tags, model_spec: v1 documents; without them those of the environment and of the policy are taken.
+    num_envs: lanes. workers: processes that play the episodes, each with a policy and so many lanes of its own.
+    cluster: where workers live: `ray` on this machine, or the address of a Ray head.
+    ray_resources: of each worker there, such as `cpu: 2`.
     horizon: actions executed a policy call. ensemble: average overlapping chunks instead.
     instances: `shared`, `lane` (one policy object a lane), `episode` (a new one an episode) or `auto`.
     schedule: `aligned` starts episodes where a chunk of the running lanes ends, so that all ask in one call,
@@ -121,6 +124,9 @@ class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     ensemble: EnsembleRoute | None = None
     schedule: Literal["aligned", "eager"] | None = None
     num_envs: Count = 1
+    workers: Count = 1
+    cluster: str | None = None
+    ray_resources: dict[str, Positive] = {}
     batch_rows: Count | None = None
     episodes: Count = 50
     seed: NonNegative = 0

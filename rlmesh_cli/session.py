@@ -27,6 +27,8 @@ from .watching import Stopper, Watcher
 
 if TYPE_CHECKING:
     from .resuming import Resumption
+    from .shards.crew import Crew
+    from .shards.crew_rollout import CrewRollout
     from .verifying import Reels
 
 
@@ -35,6 +37,7 @@ class Session:
 
     stage: where it is played. record: makes `run.json`. bars: what it is held against. out: folder of runs.
     resumption: which run is gone on with, None for a new one. verified: how many episodes are played again.
+    crew: who plays, if it is not the stage itself.
 
     Raises HarnessError where a run cannot be gone on with, or not be judged as asked.
     """
@@ -48,7 +51,9 @@ class Session:
         out: Path,
         resumption: Resumption | None,
         verified: int,
+        crew: Crew | None = None,
     ) -> None:
+        self._crew = crew
         self._stage, self._record, self._out = stage, record, out
         self._rows: list[EpisodeResult] = []
         self._opened: RunStore | None = None
@@ -125,7 +130,7 @@ class Session:
             if self._opened is not None:
                 self._opened.close()
 
-    def _played(self, rollout: Rollout, watcher: Watcher) -> Evaluation:
+    def _played(self, rollout: Rollout | CrewRollout, watcher: Watcher) -> Evaluation:
         try:
             return self._finish(rollout, *self._play_all(rollout, watcher))
         except BaseException as error:
@@ -139,16 +144,27 @@ class Session:
                 raise RunInterruptedError(self._opened.path) from error
             raise
 
-    def _rollout(self, watcher: Watcher) -> Rollout:
+    def _rollout(self, watcher: Watcher) -> Rollout | CrewRollout:
         def open_store() -> None:
             self._store()
 
-        return self._stage.rollout(
+        on_trace = None if self._reels is None else self._reels.keep
+        on_tick = lambda tally: watcher.tick(tally, len(self._rows))  # noqa: E731
+        if self._crew is None or not self._missing:
+            return self._stage.rollout(self._missing, on_answer=open_store, on_trace=on_trace, on_tick=on_tick)
+        rollout = self._crew.rollout(
+            self._stage,
             self._missing,
+            source=self._record.source,
+            traced=frozenset(episode.index for episode in self._verified),
             on_answer=open_store,
-            on_trace=None if self._reels is None else self._reels.keep,
-            on_tick=lambda tally: watcher.tick(tally, len(self._rows)),
+            on_trace=on_trace,
+            on_tick=on_tick,
         )
+        self._record.open()
+        self._stage.release()  # what the workers hold is enough
+        self._stage.first = None
+        return rollout
 
     def _store(self) -> RunStore:
         """Return the run's folder; the first time it is asked for, it is made.
@@ -168,7 +184,7 @@ class Session:
         self._advised = len(self._stage.engine.advisories)
         self._store().write("run.json", self._record.make(status))
 
-    def _play_all(self, rollout: Rollout, watcher: Watcher) -> tuple[str, float]:
+    def _play_all(self, rollout: Rollout | CrewRollout, watcher: Watcher) -> tuple[str, float]:
         """Play what is planned, write each row, close the policy; return the status and the loop's seconds."""
         status = "finished"
         watcher.begin(self._stage.route.episodes)
@@ -179,9 +195,9 @@ class Session:
                     self._take(results, rollout.tally)
                     if self._has_too_many_errors():
                         status = "stopped"
-                        break
-                    if self._record.stopped_at is not None:
-                        break
+                    # Not left at once: workers may have more that is finished.
+                    if status == "stopped" or self._record.stopped_at is not None:
+                        rollout.should_stop = True
         except KeyboardInterrupt:
             status = "interrupted"
             self._read_again()
@@ -190,7 +206,7 @@ class Session:
         seconds = time.perf_counter() - began
         # Before the last record is made, so that it can say what `close` of the policy raised.
         try:
-            self._record.take_down()
+            self._record.take_down(self._stage if isinstance(rollout, Rollout) else rollout)
             self._stage.release()
         except KeyboardInterrupt:  # somebody does not wait for `close` of the policy
             status = "interrupted"
@@ -225,7 +241,7 @@ class Session:
         most = self._stage.route.max_errors
         return most is not None and sum(row.is_error for row in self._rows) > most
 
-    def _finish(self, rollout: Rollout, status: str, seconds: float) -> Evaluation:
+    def _finish(self, rollout: Rollout | CrewRollout, status: str, seconds: float) -> Evaluation:
         stage, route = self._stage, self._stage.route
         book = stage.engine.advisories
         stopped_at = self._record.stopped_at
@@ -252,7 +268,8 @@ class Session:
             tally=rollout.tally,
             seconds=seconds,
             in_flight=rollout.in_flight,
-            lanes=stage.lanes.num_envs,
+            lanes=stage.num_lanes,
+            workers=stage.workers,
             seeded=stage.env.is_seeded,
             is_chunked=stage.plan.is_chunked,
             instances=stage.plan.sharing,

@@ -56,6 +56,10 @@ class Stage:
         gates = tuple(parse_gate(text) for text in route.gates)
         #: Info keys that are kept by episode.
         self.metrics = tuple(dict.fromkeys(route.metrics + info_metrics(gates)))
+        #: Lanes that episodes are played on: here, or in each of so many workers.
+        self.num_lanes, self.workers = lanes.num_envs, 1
+        #: Whether the policy answered in an earlier sitting.
+        self.is_trusted = False
         #: The policy's first instance.
         self.first: Any = None
         self.plan = engine.configure(_ROUTE, self._build, contract)
@@ -99,6 +103,7 @@ class Stage:
 
     def trust(self) -> None:
         """Take a policy for one that has answered: from now on a call that fails is a failure of its episode."""
+        self.is_trusted = True
         self.engine.route(_ROUTE).trust()
 
     @property
@@ -154,6 +159,9 @@ def staged(
     policy: PolicySource | None = None,
     trusts_entrypoints: bool = False,
     sharing: str | None = None,
+    is_cleared: bool = False,
+    spec: bytes | None = None,
+    crew_lanes: int | None = None,
     is_probed: bool = False,
     is_forced: bool = False,
     has_answered: bool = False,
@@ -162,6 +170,8 @@ def staged(
     """Build what a route's episodes are played on, and take it down again.
 
     policy: one that was loaded already. sharing: how instances are shared, in place of what the route says.
+    is_cleared: whether the policy was shown to keep nothing. spec: see EnvRequest.
+    crew_lanes: lanes of all workers, where workers play; this stage then has one lane, to look at.
     is_probed: whether a policy that lanes are to share is tested first; is_forced: and run whatever is found.
     has_answered: whether the policy has given actions for this route before; see RouteContract.
     render_mode: what environments are built with beside the route's own arguments.
@@ -169,7 +179,8 @@ def staged(
     Raises HarnessError where policy, lanes or engine cannot be made.
     """
     policy = policy or load_policy(route.policy.source, route.policy.params)
-    lanes, env = make_lanes(env_request(route, render_mode))
+    shown = route if crew_lanes is None else msgspec.structs.replace(route, num_envs=1)
+    lanes, env = make_lanes(env_request(shown, render_mode, spec))
     with contextlib.ExitStack() as stack:
         stack.callback(lanes.close)
         engine = AdapterEngine(clock=time.perf_counter, advisories=AdvisoryBook())
@@ -178,13 +189,14 @@ def staged(
             engine.advisories.add(code, "info", sentence)
         contract = contract_of(route, lanes, env, policy, source=source, trusts_entrypoints=trusts_entrypoints)
         contract = msgspec.structs.replace(
-            contract, sharing=sharing or contract.sharing, has_answered=has_answered
+            contract, sharing=sharing or contract.sharing, is_cleared=is_cleared, has_answered=has_answered
         )
         decision = None
-        if is_probed and contract.num_lanes > 1 and route.policy.source not in BASELINES:
+        meant = msgspec.structs.replace(contract, num_lanes=crew_lanes or contract.num_lanes)
+        if is_probed and meant.num_lanes > 1 and route.policy.source not in BASELINES:
             from .deciding import decide  # noqa: PLC0415 - one lane needs no probe
 
-            decision = decide(policy, contract, route, engine.advisories, is_forced=is_forced)
+            decision = decide(policy, meant, route, engine.advisories, is_forced=is_forced)
             contract = msgspec.structs.replace(contract, sharing=decision.sharing, is_cleared=decision.is_cleared)
         yield Stage(
             route,

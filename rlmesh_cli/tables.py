@@ -178,7 +178,8 @@ def _control_table(evaluation: Evaluation) -> Table:
 
 def time_line(evaluation: Evaluation) -> str:
     """Return where the time went, such as `time 1.20 s: env 80 %, policy 12 %, ...`, and what would help."""
-    ledger = time_ledger(evaluation.tally, evaluation.seconds, lanes=evaluation.lanes)
+    spent = evaluation.tally, evaluation.seconds
+    ledger = time_ledger(*spent, lanes=evaluation.lanes, workers=evaluation.workers)
     if ledger.total <= 0:
         return "no time was spent"
     parts = {
@@ -189,14 +190,16 @@ def time_line(evaluation: Evaluation) -> str:
         "recording": ledger.recording,
         "harness": ledger.harness,
     }
-    shares = ", ".join(f"{name} {seconds / ledger.total * 100:.0f} %" for name, seconds in parts.items())
+    whole = ledger.total * ledger.workers
+    shares = ", ".join(f"{name} {seconds / whole * 100:.0f} %" for name, seconds in parts.items())
     use = (
         f", lanes in use {ledger.lane_use * 100:.0f} %" if ledger.lane_use is not None and ledger.lanes > 1 else ""
     )
-    text = (
-        f"time {ledger.total:.2f} s: {shares}; {ledger.steps:,} steps, {ledger.steps_per_second:,.0f} steps/s{use}"
-        f"{_calls_text(ledger) if evaluation.is_chunked else ''}"
-    )
+    of = f" of each of {ledger.workers} workers" if ledger.workers > 1 else ""
+    what = "time" if evaluation.sittings == 1 else "time of the last sitting"
+    rate = f"{ledger.steps:,} steps, {ledger.steps_per_second:,.0f} steps/s"
+    text = f"{what} {ledger.total:.2f} s{of}: {shares}; {rate}{use}"
+    text += _calls_text(ledger) if evaluation.is_chunked else ""
     return f"{text}\n{ledger.advice}" if ledger.advice else text
 
 

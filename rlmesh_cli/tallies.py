@@ -29,6 +29,15 @@ class Tally(msgspec.Struct):
         self.calls += calls
         self.rows += rows
 
+    def merge(self, other: Tally) -> None:
+        """Add what was done elsewhere; seconds of several workers are added up, although they pass together."""
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    def since(self, earlier: Tally) -> Tally:
+        """Return what was done after an earlier state of this tally."""
+        return Tally(*(getattr(self, name) - getattr(earlier, name) for name in self.__struct_fields__))
+
     def add(self, lanes: int, taken: int, stepping: float, predicting: float, thinking: float) -> None:
         """Add `taken` vector steps of `lanes` lanes and their seconds; of predicting, thinking is the policy's."""
         self.policy_seconds += thinking

@@ -18,7 +18,8 @@ _FEW_ROWS = 16
 class TimeLedger(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds of the loop of one sitting, and what was done in them.
 
-    total: by the wall clock. env_step, env_reset: inside the environments. policy: inside the policy's own code.
+    total: by the wall clock. The parts are summed up over the workers, whose time passes together; so are steps.
+    env_step, env_reset: inside the environments. policy: inside the policy's own code.
     adapter: conversion, checks and replay around it. recording: writing rows. harness: all else.
     steps: lane-steps; vector_steps: of all running lanes together; lane_use: share of the lanes that were running
     at a vector step, None if there was none. calls: of the policy; call_rows: rows it was asked for.
@@ -37,6 +38,7 @@ class TimeLedger(msgspec.Struct, frozen=True, kw_only=True):
     steps: int
     vector_steps: int
     lanes: int
+    workers: int
     lane_use: float | None
     calls: int
     call_rows: int
@@ -47,8 +49,8 @@ class TimeLedger(msgspec.Struct, frozen=True, kw_only=True):
     advice: str
 
 
-def time_ledger(tally: Tally, seconds: float, *, lanes: int) -> TimeLedger:
-    """Return where `seconds` of the loop went; lanes: N."""
+def time_ledger(tally: Tally, seconds: float, *, lanes: int, workers: int = 1) -> TimeLedger:
+    """Return where `seconds` of the loop went; lanes: N, of each of the workers."""
     known = (
         tally.step_seconds
         + tally.reset_seconds
@@ -64,10 +66,11 @@ def time_ledger(tally: Tally, seconds: float, *, lanes: int) -> TimeLedger:
         policy=tally.policy_seconds,
         adapter=tally.adapter_seconds,
         recording=tally.recording_seconds,
-        harness=max(0.0, seconds - known),
+        harness=max(0.0, seconds * workers - known),
         steps=tally.steps,
         vector_steps=tally.vector_steps,
         lanes=lanes,
+        workers=workers,
         lane_use=use,
         calls=tally.calls,
         call_rows=tally.rows,
@@ -75,11 +78,11 @@ def time_ledger(tally: Tally, seconds: float, *, lanes: int) -> TimeLedger:
         rows_per_call=tally.rows / tally.calls if tally.calls else None,
         frames_skipped=tally.frames_skipped,
         steps_per_second=tally.steps / seconds if seconds > 0 else None,
-        advice=_advice(tally, seconds, lanes, use),
+        advice=_advice(tally, seconds * workers, lanes, use, has_workers=workers > 1),
     )
 
 
-def _advice(tally: Tally, seconds: float, lanes: int, use: float | None) -> str:
+def _advice(tally: Tally, seconds: float, lanes: int, use: float | None, *, has_workers: bool) -> str:
     """Return the one thing that would help most, or nothing."""
     if seconds <= 0 or not tally.steps:
         return ""
@@ -88,7 +91,8 @@ def _advice(tally: Tally, seconds: float, lanes: int, use: float | None) -> str:
     rows = tally.rows / tally.calls if tally.calls else 0.0
     if tally.policy_seconds > _MOST * seconds and rows < _FEW_ROWS:
         return f"the policy takes most of the time and is asked for {rows:.1f} rows a call: raise --num-envs"
-    if tally.step_seconds > _MOST * seconds and tally.step_seconds / tally.steps > _SLOW_STEP:
+    is_slow = tally.step_seconds > _MOST * seconds and tally.step_seconds / tally.steps > _SLOW_STEP
+    if is_slow and not has_workers:  # those keep several cores busy already
         return "the environment takes most of the time: --vectorization async steps it on several cores"
     if tally.reset_seconds > _MOST * seconds:
         return "resets take most of the time: the environment builds its starts slowly"

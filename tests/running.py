@@ -106,10 +106,11 @@ def unarranged(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def start(*arguments: str, cwd: Path, **environment: str) -> subprocess.Popen[bytes]:
     """Start `rlmesh eval` as a process in a session of its own, with the toys on its path."""
+    path = os.pathsep.join(part for part in (str(TESTS), os.environ.get("PYTHONPATH")) if part)
     return subprocess.Popen(
         [sys.executable, "-m", "rlmesh_cli", "eval", *arguments],
         cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(TESTS), **environment},
+        env={**os.environ, "PYTHONPATH": path, **environment},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

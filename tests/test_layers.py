@@ -15,7 +15,17 @@ PACKAGES = {"rlmesh_cli": ROOT, "rlmesh_envs": ROOT / "envs", "rlmesh_adapters":
 
 #: Package -> what its modules may import beside the standard library and itself.
 MAY_IMPORT = {
-    "rlmesh_cli": {"rlmesh_envs", "rlmesh_adapters", "numpy", "msgspec", "typer", "rich", "yaml", "imageio"},
+    "rlmesh_cli": {
+        "rlmesh_envs",
+        "rlmesh_adapters",
+        "numpy",
+        "msgspec",
+        "typer",
+        "rich",
+        "yaml",
+        "imageio",
+        "ray",
+    },
     "rlmesh_envs": {"rlmesh_adapters", "gymnasium", "numpy", "msgspec"},
     "rlmesh_adapters": {"numpy", "msgspec", "cv2", "PIL"},
 }
@@ -34,10 +44,12 @@ ONLY = {
         "rlmesh_cli.stored_tables",
         "rlmesh_cli.tables",
     ),
+    "ray": ("rlmesh_cli.shards.ray_executor",),
     "imageio": ("rlmesh_cli.reports.video",),
     "yaml": ("rlmesh_cli.yamls",),
     "subprocess": ("rlmesh_cli.provenance",),
     "multiprocessing": (
+        "rlmesh_cli.shards.processes",
         "rlmesh_envs.bells",
         "rlmesh_envs.crew",
         "rlmesh_envs.sealing",
@@ -83,6 +95,10 @@ LATE = {
     ("rlmesh_cli.replay_command", "rlmesh_cli.replay_tables"),
     ("rlmesh_cli.replay_command", "rlmesh_cli.reports.video"),
     ("rlmesh_cli.reports.video", "imageio.v2"),
+    ("rlmesh_cli.evaluate", "rlmesh_cli.shards.crew"),
+    ("rlmesh_cli.shards.crew", "rlmesh_cli.shards.ray_executor"),
+    ("rlmesh_cli.shards.crew", "rlmesh_cli.shards.shipping"),
+    ("rlmesh_cli.shards.ray_executor", "ray"),
     ("rlmesh_cli.evaluation_command", "rlmesh_cli.tables"),
     ("rlmesh_cli.evaluation_command", "rlmesh_cli.reports.reporting"),
     ("rlmesh_cli.explanation_command", "rlmesh_cli.explanation_tables"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 import msgspec
@@ -46,6 +46,20 @@ class AdvisoryBook:
                 self._by_code[key] = Advisory(code=code, severity=severity, message=message, count=count)
             else:
                 self._by_code[key] = msgspec.structs.replace(known, count=known.count + count)
+
+    def entries(self) -> dict[str, Advisory]:
+        """Return what is noted, by a key that tells code and subject apart."""
+        with self._lock:
+            return dict(self._by_code)
+
+    def merge(self, entries: Mapping[str, Advisory]) -> None:
+        """Take over what another book noted; counts of what both know are added up."""
+        with self._lock:
+            for key, advisory in entries.items():
+                known = self._by_code.get(key)
+                if known is not None:
+                    advisory = msgspec.structs.replace(known, count=known.count + advisory.count)
+                self._by_code[key] = advisory
 
     def __contains__(self, code: str) -> bool:
         return code in self._by_code

@@ -38,7 +38,7 @@ def make_lanes(request: EnvRequest) -> tuple[Lanes, EnvInfo]:
     refuses its arguments, a wrapper that does not exist, or a combination that cannot be had.
     """
     _check(request)
-    source = find_environment(request)
+    source = _find(request)
     if request.vectorization == "native":
         return _foreign(request, source, functools.partial(_make_native, request, source))
     if not isinstance(source, EnvSpec) and _takes_lanes(source):
@@ -117,6 +117,11 @@ def serve_one(request: EnvRequest) -> Any:
     return make_one(request, _find_in_worker(request))
 
 
+def spec_of(request: EnvRequest) -> bytes | None:
+    """Return the registered spec of an environment, pickled, for other processes; None if it cannot travel."""
+    return _with_spec(request, find_environment(request)).spec
+
+
 def _with_spec(request: EnvRequest, source: EnvSpec | Any) -> EnvRequest:
     """Give a request the spec along, if it can travel."""
     if not isinstance(source, EnvSpec):
@@ -130,6 +135,11 @@ def _with_spec(request: EnvRequest, source: EnvSpec | Any) -> EnvRequest:
 def _find_in_worker(request: EnvRequest) -> EnvSpec | Any:
     if request.prepare is not None:
         request.prepare()
+    return _find(request)
+
+
+def _find(request: EnvRequest) -> EnvSpec | Any:
+    """Return where an environment comes from; one that is registered elsewhere only, from the spec given along."""
     try:
         return find_environment(request)
     except EnvironmentBuildError:

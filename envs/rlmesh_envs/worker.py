@@ -56,7 +56,7 @@ def work(
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     for other in inherited:
         other.close()
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     bell = Bell(connection, SPIN_SECONDS)
     try:
         known: EnvRequest = ForkingPickler.loads(request) if isinstance(request, bytes) else request
@@ -75,7 +75,7 @@ def work(
         lanes.close_lanes()
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """End this worker when its parent is gone, even if an environment is in a step that does not return."""
     parent = multiprocessing.parent_process()
     if parent is not None:

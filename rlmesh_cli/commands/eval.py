@@ -44,6 +44,28 @@ def eval_command(
     num_envs: Annotated[
         int | None, typer.Option("--num-envs", help="Lanes played side by side (default 1).", rich_help_panel=_RUN)
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            help="Processes that play, each with a policy and --num-envs lanes of its own (default 1).",
+            rich_help_panel=_RUN,
+        ),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster",
+            help="Let workers play on a Ray cluster: ray (on this machine), host:port or ray://host:port.",
+            rich_help_panel=_RUN,
+        ),
+    ] = None,
+    ray_resources: Annotated[
+        str | None,
+        typer.Option(
+            "--ray-resources", help="Of each worker on the cluster, such as cpu=2,gpu=1.", rich_help_panel=_RUN
+        ),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option("--seed", help="Of episode 0; counts up (default 0).", rich_help_panel=_RUN)
     ] = None,
@@ -70,7 +92,9 @@ def eval_command(
     ] = None,
     start_method: Annotated[
         str | None,
-        typer.Option("--start-method", help="fork, forkserver or spawn, for async.", rich_help_panel=_RUN),
+        typer.Option(
+            "--start-method", help="fork, forkserver or spawn, for async and --workers.", rich_help_panel=_RUN
+        ),
     ] = None,
     env_workers: Annotated[
         int | None,
@@ -290,6 +314,9 @@ def eval_command(
                 policy_args=tuple(policy_arg or ()),
                 episodes=episodes,
                 num_envs=num_envs,
+                workers=workers,
+                cluster=cluster,
+                ray_resources=ray_resources,
                 seed=seed,
                 seeds=seeds,
                 horizon=horizon,

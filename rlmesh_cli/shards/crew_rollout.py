@@ -1,0 +1,272 @@
+"""CrewRollout: plays every planned episode once, as Rollout does, by workers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from rlmesh_adapters.errors import HarnessError
+from rlmesh_cli.episodes import Episode, EpisodeResult
+from rlmesh_cli.stage import Stage
+from rlmesh_cli.tallies import Tally
+from rlmesh_cli.traces import Column
+
+from .executor import Executor
+from .ledger import ShardLedger
+from .merging import lost_row, merge_uses
+from .messages import (
+    Answered,
+    Asks,
+    Bye,
+    Close,
+    Crashed,
+    Gone,
+    Grant,
+    Hello,
+    Refused,
+    Report,
+    Stop,
+    Task,
+    Traced,
+    Word,
+)
+
+# Seconds after which we look whether an end is wanted.
+_LOOK_SECONDS = 0.1
+_TICK_SECONDS = 0.25
+
+
+class WorkerBugError(Exception):
+    """An exception in a worker that nobody expects; its traceback is the text."""
+
+
+class CrewRollout:
+    """Hands out episodes, collects what comes of them, and replaces workers that die.
+
+    Has `run`, `should_stop`, `tally`, `in_flight` and `casts` of Rollout. Whether anything can be scored is
+    decided by the first worker: it has the first episode of the plan, as a run without workers has it first. What
+    others report before its policy has answered is held back.
+
+    executor: where the workers live; so many of them have been started. task: what each is told.
+    stage: where the policy was looked at; what workers note is noted there too.
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        task: Task,
+        stage: Stage,
+        episodes: Sequence[Episode],
+        *,
+        workers: int,
+        on_answer: Callable[[], None],
+        on_tick: Callable[[Tally], None],
+        on_trace: Callable[[int, Sequence[Column]], None] | None,
+    ) -> None:
+        self.should_stop = False
+        self.tally = Tally()
+        self.casts = ""
+        self.chunk_length: int | None = None
+        self.actuators: list[Any] = []
+        self._executor, self._task, self._stage = executor, task, stage
+        self._book = stage.engine.advisories
+        self._on_answer, self._on_tick, self._on_trace = on_answer, on_tick, on_trace
+        self._ledger = ShardLedger(episodes, workers=workers, lanes=task.route.num_envs)
+        self._living = set(range(workers)) if episodes else set()
+        #: Those that are not ready yet.
+        self._building: set[int] = set()
+        #: Those that have nothing to do and wait for an answer.
+        self._idle: set[int] = set()
+        self._left: set[int] = set()
+        self._successors: set[int] = set()
+        self._held_back: list[EpisodeResult] | None = []
+        self._broken_off = 0
+        self._is_mustering = self._is_closing = False
+        self._tick_at = 0.0
+
+    @property
+    def in_flight(self) -> int:
+        """Episodes that were started and have no result."""
+        return self._broken_off + sum(
+            self._ledger.held_by(worker) for worker in self._living if worker not in self._left
+        )
+
+    def muster(self) -> None:
+        """Wait until every worker has built its policy and environments.
+
+        Raises HarnessError, in the worker's words, where one cannot.
+        """
+        self._is_mustering = True
+        for worker in sorted(self._living):
+            self._instruct(worker)
+        # Nothing is handed out before all of them are ready, and then to the first one first.
+        while self._building or self._idle != self._living:
+            self._hear(_LOOK_SECONDS)
+        self._is_mustering = False
+        waiting, self._idle = sorted(self._idle), set()
+        for worker in waiting:
+            self._answer(worker, is_idle=True)
+
+    def run(self) -> Iterator[list[EpisodeResult]]:
+        """Yield the results of episodes as soon as they end; see Rollout.run."""
+        while self._living:
+            results = self._hear(_LOOK_SECONDS)
+            self._tick()
+            if results:
+                yield results
+            if not self._is_closing and (self.should_stop or self._ledger.is_over):
+                self._is_closing = True
+                for worker in self._living:
+                    self._executor.send(worker, Stop() if self.should_stop else Close())
+
+    def _instruct(self, worker: int) -> None:
+        self._building.add(worker)
+        task = msgspec.structs.replace(
+            self._task,
+            first_lane=worker * self._task.route.num_envs,
+            has_answered=worker != 0 or self._held_back is None or self._stage.is_trusted,
+        )
+        self._executor.send(worker, task)
+
+    def _tick(self) -> None:
+        now = time.perf_counter()
+        if now >= self._tick_at:
+            self._tick_at = now + _TICK_SECONDS
+            self._on_tick(self.tally)
+
+    def _hear(self, seconds: float) -> list[EpisodeResult]:
+        """Take in what workers say; return the results that count by now."""
+        results: list[EpisodeResult] = []
+        for worker, word in self._executor.receive(seconds):
+            results += self._take(worker, word)
+        if self._held_back is not None:
+            self._held_back += results
+            return []
+        return results
+
+    def _take(self, worker: int, word: Word) -> list[EpisodeResult]:
+        match word:
+            case Report():
+                return self._take_report(worker, word)
+            case Asks():
+                self._answer(worker, is_idle=word.is_idle)
+            case Answered():
+                return self._decide(worker)
+            case Hello():
+                self._welcome(worker, word)
+            case Traced():
+                if self._on_trace is not None:
+                    self._on_trace(word.index, word.columns)
+            case Bye():
+                return self._part(worker, word)
+            case Gone():
+                return self._bury(worker, word.reason)
+            case Refused():
+                return self._dismiss(worker, word)
+            case Crashed():
+                raise WorkerBugError(f"in a worker:\n{word.trace}")
+        return []
+
+    def _take_report(self, worker: int, report: Report) -> list[EpisodeResult]:
+        self.tally.merge(report.tally)
+        self._book.merge(report.advisories)
+        return [self._ledger.settle(worker, row) for row in report.rows]
+
+    def _answer(self, worker: int, *, is_idle: bool) -> None:
+        is_open = not (self._is_closing or self._is_mustering)
+        grant = self._ledger.grant(worker) if is_open else None
+        if grant is not None:
+            self._executor.send(worker, grant)
+        elif is_idle:
+            self._idle.add(worker)
+        else:
+            self._executor.send(worker, Grant((), is_last=True))
+
+    def _decide(self, worker: int) -> list[EpisodeResult]:
+        """Release what was held back, once the first worker's policy has answered, or came to no call."""
+        if worker != 0 or self._held_back is None:
+            return []
+        self._on_answer()
+        held, self._held_back = self._held_back, None
+        return held
+
+    def _welcome(self, worker: int, hello: Hello) -> None:
+        self._building.discard(worker)
+        self._stage.plan = hello.plan
+        known = self._book.entries()
+        self._book.merge({key: one for key, one in hello.advisories.items() if key not in known})
+
+    def _part(self, worker: int, bye: Bye) -> list[EpisodeResult]:
+        self._left.add(worker)
+        self._broken_off += bye.in_flight
+        self.casts = self.casts or bye.casts
+        if self.chunk_length is None or worker == 0:
+            self.chunk_length = bye.chunk_length
+        self.actuators = merge_uses(self.actuators, bye.actuators)
+        return self._take_report(worker, bye.report)
+
+    def _dismiss(self, worker: int, refused: Refused) -> list[EpisodeResult]:
+        """Part with a worker that cannot go on; where it is the first word of the run, the run ends with it."""
+        error = HarnessError(refused.cause, where=refused.where, mend=refused.mend)
+        if worker not in self._successors:
+            raise error
+        return self._retire(worker, error)
+
+    def _bury(self, worker: int, reason: str) -> list[EpisodeResult]:
+        """Take note of a worker's end; start another if it was untimely."""
+        self._idle.discard(worker)
+        if worker in self._left or worker not in self._living:
+            self._living.discard(worker)
+            return self._decide(worker) if self._living or self._held_back else []
+        if worker in self._building and worker not in self._successors:
+            raise HarnessError(
+                f"a {self._executor.name} ended while it built policy and environments ({reason})",
+                where=f"worker {worker}",
+                mend="run with --workers 1 to see more; where memory is short, use fewer workers or lanes",
+            )
+        rows = self._lose(worker, reason)
+        if self._is_closing:
+            self._living.discard(worker)
+            return rows
+        if worker in self._building:  # a successor that did not even begin
+            return rows + self._retire(
+                worker,
+                HarnessError(
+                    f"no {self._executor.name} is left: the last one ended while it was built ({reason})",
+                    where=f"worker {worker}",
+                    mend="go on with --resume and fewer workers",
+                ),
+            )
+        self._successors.add(worker)
+        self._executor.start(worker)
+        self._instruct(worker)
+        return rows
+
+    def _lose(self, worker: int, reason: str) -> list[EpisodeResult]:
+        """Return rows of the episodes at which a worker died the second time."""
+        twice = self._ledger.lose(worker)
+        self._book.add(
+            "worker-died",
+            "info",
+            f"a {self._executor.name} died ({reason}): what it had in hand was played again by another",
+        )
+        lane, stage = worker * self._task.route.num_envs, self._stage
+        action, metrics = stage.contract.action, stage.metrics
+        return [lost_row(one, reason, lane=lane, action=action, metrics=metrics) for one in twice]
+
+    def _retire(self, worker: int, error: HarnessError) -> list[EpisodeResult]:
+        """Go on without a worker; raise `error` if it was the last."""
+        self._building.discard(worker)
+        self._living.discard(worker)
+        if not self._living:
+            raise error
+        heir = min(self._living)
+        self._ledger.hand_over(worker, heir)
+        rows = self._decide(worker)
+        if heir in self._idle:
+            self._idle.discard(heir)
+            self._answer(heir, is_idle=True)
+        return rows

@@ -1,0 +1,56 @@
+"""Feed: the queue of a worker's lanes, which asks for more when it is empty."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from queue import SimpleQueue
+
+from rlmesh_cli.episodes import Episode
+
+from .messages import Grant, Order
+
+
+class Feed:
+    """What a Rollout takes its episodes from.
+
+    ask: asks for more; is told whether nothing is being played. orders: what comes back.
+    """
+
+    def __init__(self, ask: Callable[[bool], None], orders: SimpleQueue[Order]) -> None:
+        self._ask, self._orders = ask, orders
+        self._here: deque[Episode] = deque()
+        self._is_last = False
+        #: Whether there will be no more for good.
+        self.is_closed = False
+
+    def __len__(self) -> int:
+        """Return how many episodes are there for a lane that wants one, after asking for more if need be."""
+        if not self._here and not self._is_last and not self.is_closed:
+            self._refill(is_idle=False)
+        return len(self._here)
+
+    def popleft(self) -> Episode:
+        """Take the next episode."""
+        return self._here.popleft()
+
+    def appendleft(self, episode: Episode) -> None:
+        """Put an episode back, to be played once more."""
+        self._here.appendleft(episode)
+
+    def open(self) -> bool:
+        """Wait, with nothing being played, until there are episodes; False if there will be none."""
+        self._is_last = False
+        while not self._here and not self.is_closed:
+            self._refill(is_idle=True)
+        return not self.is_closed
+
+    def _refill(self, *, is_idle: bool) -> None:
+        self._ask(is_idle)
+        order = self._orders.get()
+        if isinstance(order, Grant):
+            self._here.extend(order.episodes)
+            self._is_last = order.is_last
+        else:
+            self.is_closed = True
+            self._here.clear()

@@ -1,0 +1,86 @@
+"""ShardLedger: which episodes wait, which worker has which in hand, and which are tried a second time."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Sequence
+
+import msgspec
+
+from rlmesh_cli.episodes import Episode, EpisodeResult
+
+from .messages import Grant
+
+# A shard is at most this part of what waits, shared out over all lanes: large at first, one episode at the end.
+_ROUNDS = 4
+_MOST = 16
+
+
+class ShardLedger:
+    """Hands out episodes in the order of the plan, in shards that become smaller towards the end.
+
+    So workers seldom ask, and none of them has a queue left while another has nothing to do.
+
+    What a dead worker had in hand is played again by its successor, one episode at a time: if that one dies too,
+    it is known at which episode, and only this one is lost.
+
+    episodes: what is to be played. workers: W. lanes: of each worker.
+    """
+
+    def __init__(self, episodes: Sequence[Episode], *, workers: int, lanes: int) -> None:
+        self._waiting = deque(episodes)
+        self._lanes, self._all_lanes = lanes, workers * lanes
+        self._held: dict[int, dict[int, Episode]] = defaultdict(dict)
+        self._lost: dict[int, deque[Episode]] = defaultdict(deque)
+        self._served: set[int] = set()
+        self._tried: set[int] = set()
+
+    def grant(self, worker: int) -> Grant | None:
+        """Return what a worker plays next, None if nothing waits for it."""
+        lost = self._lost[worker]
+        if lost:
+            return self._noted(worker, Grant((lost.popleft(),), is_last=True))
+        if not self._waiting:
+            return None
+        size = max(1, min(_MOST, len(self._waiting) // (_ROUNDS * self._all_lanes)))
+        if worker not in self._served:  # every lane begins at once
+            self._served.add(worker)
+            size = max(size, self._lanes)
+        count = min(size, len(self._waiting))
+        return self._noted(worker, Grant(tuple(self._waiting.popleft() for _ in range(count))))
+
+    def _noted(self, worker: int, grant: Grant) -> Grant:
+        self._held[worker].update((episode.index, episode) for episode in grant.episodes)
+        return grant
+
+    def settle(self, worker: int, row: EpisodeResult) -> EpisodeResult:
+        """Note that an episode has ended; return its row, with the number of its attempts."""
+        self._held[worker].pop(row.index, None)
+        return msgspec.structs.replace(row, attempts=2) if row.index in self._tried else row
+
+    def lose(self, worker: int) -> list[Episode]:
+        """Note that a worker died; return the episodes in its hand that were tried before."""
+        held = self._held.pop(worker, {})
+        self._served.discard(worker)
+        again = [episode for episode in held.values() if episode.index not in self._tried]
+        self._tried.update(episode.index for episode in again)
+        self._lost[worker].extend(again)
+        return [episode for episode in held.values() if episode not in again]
+
+    def hand_over(self, worker: int, to: int) -> None:
+        """Let another worker play what waits for one that has no successor."""
+        self._lost[to].extend(self._lost.pop(worker, ()))
+
+    @property
+    def in_hand(self) -> int:
+        """Episodes that workers have and that have not ended."""
+        return sum(len(held) for held in self._held.values())
+
+    def held_by(self, worker: int) -> int:
+        """Episodes that a worker has and that have not ended."""
+        return len(self._held.get(worker, ()))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether every episode has ended."""
+        return not self._waiting and not self.in_hand and not any(self._lost.values())

@@ -1,0 +1,126 @@
+"""Messages between the process that keeps a run's books and the workers that play its episodes.
+
+Plain data, so that they cross the borders of processes and machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from rlmesh_adapters.advisories import Advisory
+from rlmesh_adapters.contract import RoutePlan
+from rlmesh_cli.episodes import Episode, EpisodeResult
+from rlmesh_cli.schema import Route
+from rlmesh_cli.tallies import Tally
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """What a worker is told first: what it will play, and how.
+
+    route: its policy is named so that the worker finds it. source: see evaluate.
+    first_lane: number of the worker's lane 0 among all lanes of the run.
+    sharing, is_cleared: what was decided before the run; see RouteContract.
+    has_answered: whether a policy call that fails is a failure of its episode from the first one on.
+    traced: indices of the episodes whose actions and rewards are wanted.
+    threads: most threads of numerical libraries. spec: the environment's registered spec, pickled, or None.
+    """
+
+    route: Route
+    source: dict[str, Any]
+    first_lane: int
+    sharing: str
+    is_cleared: bool
+    has_answered: bool
+    trusts_entrypoints: bool
+    traced: frozenset[int]
+    threads: int
+    spec: bytes | None = None
+
+
+class Grant(msgspec.Struct, frozen=True):
+    """Episodes to be played; is_last: nothing follows before they have ended."""
+
+    episodes: tuple[Episode, ...]
+    is_last: bool = False
+
+
+class Stop(msgspec.Struct, frozen=True):
+    """Finish the step, report what has ended, and end."""
+
+
+class Close(msgspec.Struct, frozen=True):
+    """There is nothing more to play."""
+
+
+Order = Task | Grant | Stop | Close
+
+
+class Hello(msgspec.Struct, frozen=True):
+    """Policy and environments are built. advisories: what was noted meanwhile, by key."""
+
+    plan: RoutePlan
+    advisories: dict[str, Advisory]
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """What the user can mend; the parts of a HarnessError."""
+
+    cause: str
+    where: str
+    mend: str
+
+
+class Crashed(msgspec.Struct, frozen=True):
+    """A bug of ours, or of code that no rule catches. trace: the traceback."""
+
+    trace: str
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """The policy's first call went well."""
+
+
+class Asks(msgspec.Struct, frozen=True):
+    """More episodes are wanted; is_idle: nothing is being played, so the answer may take its time."""
+
+    is_idle: bool
+
+
+class Report(msgspec.Struct, frozen=True):
+    """Episodes that have ended, and what was done and noted since the last report."""
+
+    rows: tuple[EpisodeResult, ...]
+    tally: Tally
+    advisories: dict[str, Advisory]
+
+
+class Traced(msgspec.Struct, frozen=True):
+    """Rewards and actions of one episode; see traces.Column."""
+
+    index: int
+    columns: Sequence[Any]
+
+
+class Bye(msgspec.Struct, frozen=True, kw_only=True):
+    """The last word: what only shows at the end.
+
+    in_flight: episodes that were begun and broken off. casts: see Rollout. actuators: see Stage.
+    """
+
+    report: Report
+    in_flight: int
+    chunk_length: int | None
+    actuators: list[Any]
+    casts: str
+
+
+class Gone(msgspec.Struct, frozen=True):
+    """Said of a worker that ended. reason: how, for people."""
+
+    reason: str
+
+
+Word = Hello | Refused | Crashed | Answered | Asks | Report | Traced | Bye | Gone

@@ -1,0 +1,172 @@
+"""ProcessExecutor: workers that are processes of this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from multiprocessing.util import Finalize
+from typing import Any
+
+import msgspec
+
+from rlmesh_adapters.errors import HarnessError, describe_error
+from rlmesh_envs.crew import check_start_method
+from rlmesh_envs.worker import end_with_parent
+
+from .messages import Close, Gone, Order, Word
+from .threads import threads_of_children
+from .worker import serve
+
+_CLOSE_SECONDS = 5.0
+_KILLED = -9
+
+
+class ProcessExecutor:
+    """Workers in processes of their own, which end with this one.
+
+    The first ones are to be started before policy or environment are loaded here: a forked process inherits
+    whatever was loaded, and a library that runs threads or holds a GPU does not survive that. For the same reason
+    a successor is never forked.
+
+    start_method: `fork`, `forkserver` or `spawn`; None is the platform's default.
+    threads: most threads of numerical libraries in each.
+
+    Raises EnvironmentBuildError for a start method that does not exist here.
+    """
+
+    name = "worker process"
+    is_early = True
+
+    def __init__(self, *, start_method: str | None, threads: int) -> None:
+        check_start_method(start_method)
+        self._context: Any = multiprocessing.get_context(start_method)
+        self.threads = threads
+        self._known: dict[int, _Process] = {}
+        self._begun: set[int] = set()
+        # Before multiprocessing's own exit handler, which would wait for workers that wait for us.
+        self._finalizer = Finalize(self, _close_all, args=(self._known,), exitpriority=10)
+
+    def start(self, worker: int) -> None:
+        """Begin a worker; see Executor."""
+        if worker in self._begun and self._context.get_start_method() == "fork":
+            self._context = multiprocessing.get_context("spawn")
+        self._begun.add(worker)
+        ours, theirs = self._context.Pipe()
+        is_fork = self._context.get_start_method() == "fork"
+        inherited = [known.connection for known in self._known.values()] + [ours] if is_fork else []
+        # Not a daemon: it may have environments in processes of its own.
+        process = self._context.Process(target=run_worker, args=(theirs, inherited), name=f"worker-{worker}")
+        with threads_of_children(self.threads):
+            process.start()
+        theirs.close()
+        self._known[worker] = _Process(process, ours)
+
+    def send(self, worker: int, order: Order) -> None:
+        """Give an order; see Executor."""
+        known = self._known.get(worker)
+        if known is None:
+            return
+        try:
+            known.connection.send(order)
+        except (BrokenPipeError, ConnectionResetError):  # that it is gone is heard by `receive`
+            pass
+        except Exception as error:
+            raise unsendable(error) from error
+
+    def receive(self, seconds: float) -> list[tuple[int, Word]]:
+        """Return what was said; see Executor."""
+        sources: dict[Any, int] = {}
+        for worker, known in self._known.items():
+            sources[known.connection] = sources[known.process.sentinel] = worker
+        if not sources:
+            return []
+        ready = {sources[source]: None for source in wait(list(sources), seconds)}
+        return [(worker, word) for worker in ready for word in self._words_of(worker)]
+
+    def _words_of(self, worker: int) -> list[Word]:
+        words: list[Word] = []
+        known = self._known.get(worker)
+        if known is None:  # closed meanwhile, by another thread
+            return words
+        # Asked first: what a process said before it ended can then all be read.
+        is_dead = not known.process.is_alive()
+        try:
+            while known.connection.poll():
+                words.append(known.connection.recv())
+        except (EOFError, OSError):
+            is_dead = True
+        if is_dead:
+            words.append(Gone(self._bury(worker)))
+        return words
+
+    def _bury(self, worker: int) -> str:
+        known = self._known.pop(worker)
+        known.connection.close()
+        known.process.join(_CLOSE_SECONDS)
+        return describe_exit(known.process.exitcode)
+
+    def close(self) -> None:
+        """End all workers; see Executor."""
+        self._finalizer()
+
+
+def describe_exit(code: int | None) -> str:
+    """Return how a process ended, for people."""
+    if code == _KILLED:
+        return "exit code -9: it was killed, as a system does that runs out of memory"
+    return f"exit code {code}"
+
+
+def unsendable(error: BaseException) -> HarnessError:
+    """Return what is said of a task that cannot be sent to a worker."""
+    return HarnessError(
+        f"the route cannot be sent to a worker: {describe_error(error)}",
+        where="workers",
+        mend="give plain values (numbers, texts, lists, mappings) as arguments of environment and policy, or "
+        "use --workers 1",
+    )
+
+
+class _Process(msgspec.Struct, frozen=True):
+    process: BaseProcess
+    connection: Connection
+
+
+def run_worker(
+    connection: Connection, inherited: list[Connection], act: Callable[[Connection], None] = serve
+) -> None:
+    """Be one worker process, until it is told to end or its parent is gone.
+
+    inherited: ends of others' pipes, to be closed.
+    """
+    # The parent decides when to stop: a Ctrl-C reaches the whole group.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for other in inherited:
+        other.close()
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    with contextlib.suppress(OSError):
+        os.dup2(2, 1)  # standard output is the parent's
+    act(connection)
+    connection.close()
+
+
+def _close_all(known: dict[int, _Process]) -> None:
+    for one in known.values():
+        with contextlib.suppress(OSError, ValueError):
+            one.connection.send(Close())
+    until = time.monotonic() + _CLOSE_SECONDS
+    while known:
+        _, one = known.popitem()
+        one.connection.close()
+        one.process.join(max(0.0, until - time.monotonic()))
+        if one.process.is_alive():
+            one.process.kill()
+            one.process.join()

@@ -1,0 +1,155 @@
+"""ShardWorker: what runs in a worker, from its task to its last word."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import traceback
+from collections.abc import Sequence
+from queue import SimpleQueue
+from typing import Any, Protocol
+
+import msgspec
+
+from rlmesh_adapters.advisories import Advisory, AdvisoryBook
+from rlmesh_adapters.errors import HarnessError
+from rlmesh_cli.episodes import EpisodeResult
+from rlmesh_cli.rollout import Rollout
+from rlmesh_cli.stage import Stage, staged
+from rlmesh_cli.tallies import Tally
+from rlmesh_cli.traces import Column
+
+from .feed import Feed
+from .messages import Answered, Asks, Bye, Close, Crashed, Hello, Order, Refused, Report, Stop, Task, Traced, Word
+from .threads import limit_threads
+
+
+class Channel(Protocol):
+    """The worker's end of what connects it with the one who keeps the books."""
+
+    def recv(self) -> Any:
+        """Wait for an order; raise EOFError if nobody is there any more."""
+        ...
+
+    def send(self, obj: Any) -> None:
+        """Say a word."""
+        ...
+
+
+def serve(channel: Channel) -> None:
+    """Run one worker until it is told to end, or nobody listens any more."""
+    try:
+        task = channel.recv()
+        if not isinstance(task, Task):  # the run came to nothing before it began
+            return
+        try:
+            limit_threads(task.threads)
+            with staged(
+                task.route,
+                source=task.source,
+                trusts_entrypoints=task.trusts_entrypoints,
+                sharing=task.sharing,
+                is_cleared=task.is_cleared,
+                has_answered=task.has_answered,
+                spec=task.spec,
+            ) as stage:
+                ShardWorker(channel, stage, task).play()
+        except HarnessError as error:
+            channel.send(Refused(error.cause, error.where, error.mend))
+        except (EOFError, BrokenPipeError, ConnectionResetError):
+            raise
+        except (Exception, SystemExit):  # the traceback is worth most to the one who keeps the books
+            channel.send(Crashed(traceback.format_exc()))
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        return
+
+
+class ShardWorker:
+    """Plays what it is granted, and reports each episode as soon as it has ended.
+
+    channel: see Channel; orders are read by a thread, so that an order to stop is heard in the middle of a game.
+    """
+
+    def __init__(self, channel: Channel, stage: Stage, task: Task) -> None:
+        self._channel, self._stage, self._task = channel, stage, task
+        self._orders: SimpleQueue[Order] = SimpleQueue()
+        self._feed = Feed(lambda is_idle: self._say(Asks(is_idle)), self._orders)
+        self._rollout: Rollout | None = None
+        self._is_stopped = False
+        self._told = Tally()
+        self._noted = stage.engine.advisories.entries()
+
+    def play(self) -> None:
+        """Say hello, play until there is nothing more, say bye."""
+        self._say(Hello(self._stage.plan, self._noted))
+        threading.Thread(target=self._listen, daemon=True).start()
+        gc.freeze()  # what was loaded stays; the collector need not go through it again and again
+        casts, in_flight = "", 0
+        while self._feed.open() and not self._is_stopped:
+            rollout = self._begin()
+            for results in rollout.run():
+                self._say(self._report(results, rollout.tally))
+            casts = casts or rollout.casts
+            in_flight += rollout.in_flight
+            self._say(self._report((), rollout.tally))
+            self._told = Tally()
+        chunk_length, actuators = self._stage.chunk_length, self._stage.actuators
+        self._stage.release()
+        self._say(
+            Bye(
+                report=self._report((), Tally()),
+                in_flight=in_flight,
+                chunk_length=chunk_length,
+                actuators=actuators,
+                casts=casts,
+            )
+        )
+
+    def _begin(self) -> Rollout:
+        rollout = self._stage.rollout(
+            (),
+            queue=self._feed,
+            on_answer=lambda: self._say(Answered()),
+            on_tick=lambda tally: self._say(self._report((), tally)),
+            on_trace=self._trace if self._task.traced else None,
+        )
+        self._rollout = rollout
+        rollout.should_stop = self._is_stopped  # the order may have come just now
+        return rollout
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                order = self._channel.recv()
+            except (EOFError, OSError):
+                order = Stop()
+            if isinstance(order, Stop):
+                self._is_stopped = True
+                if self._rollout is not None:
+                    self._rollout.should_stop = True
+            self._orders.put(order)
+            if isinstance(order, (Stop, Close)):
+                return
+
+    def _say(self, word: Word) -> None:
+        self._channel.send(word)
+
+    def _report(self, results: Sequence[EpisodeResult], tally: Tally) -> Report:
+        """Return what is new since the last report."""
+        first = self._task.first_lane
+        rows = tuple(msgspec.structs.replace(row, lane=row.lane + first) for row in results)
+        since, self._told = tally.since(self._told), msgspec.structs.replace(tally)
+        return Report(rows, since, self._news(self._stage.engine.advisories))
+
+    def _news(self, book: AdvisoryBook) -> dict[str, Advisory]:
+        known, self._noted = self._noted, book.entries()
+        news = {}
+        for key, advisory in self._noted.items():
+            count = advisory.count - (known[key].count if key in known else 0)
+            if count:
+                news[key] = msgspec.structs.replace(advisory, count=count)
+        return news
+
+    def _trace(self, index: int, columns: Sequence[Column]) -> None:
+        if index in self._task.traced:
+            self._say(Traced(index, [bytes(column) for column in columns]))
