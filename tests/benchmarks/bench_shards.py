@@ -1,21 +1,20 @@
-"""One worker against two: HalfCheetah-v5, 8 lanes, a small numpy policy; paired medians of interleaved runs.
+"""Two policy workers against one: HalfCheetah-v5, 8 lanes each, a small numpy policy.
 
-    python tests/benchmarks/bench_shards.py [repeats]
+    python -m tests.benchmarks.bench_shards
 
-Prints the ratio of lane-steps a second, of the loop and of the whole command, and of processor seconds: where
-others use the cores too, these say what two workers would reach on free ones.
+A reading is the lane-steps a second of the loop of a whole command.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
-import resource
-import statistics
 import subprocess
 import sys
-import tempfile
-import time
+from functools import partial
 from pathlib import Path
+
+from .measuring import Case, Skip
 
 POLICY = """
 import numpy as np
@@ -32,34 +31,24 @@ class Policy:
 """
 
 
-def spent_by_children() -> float:
-    """Return processor seconds of the processes that were waited for."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-def measure(folder: Path, workers: int, episodes: int) -> tuple[float, float, float]:
-    """Return lane-steps a second of the loop, of the whole command, and of one processor."""
+def rate(folder: Path, workers: int) -> float:
+    """Return lane-steps a second of the loop."""
     command = [sys.executable, "-m", "rlmesh_cli", "eval", str(folder / "bench_policy.py"), "--no-probe", "--json"]
-    command += ["--env", "HalfCheetah-v5", "--num-envs", "8", "-n", str(episodes), "--workers", str(workers)]
-    before, began = spent_by_children(), time.perf_counter()
-    done = subprocess.run([*command, "--out", str(folder / "runs")], capture_output=True, check=True)
-    seconds, processor = time.perf_counter() - began, spent_by_children() - before
-    spent = json.loads(done.stdout)["time"]
-    return spent["steps_per_second"], spent["steps"] / seconds, spent["steps"] / processor
+    command += ["--env", "HalfCheetah-v5", "--num-envs", "8", "-n", "64", "--workers", str(workers)]
+    ended = subprocess.run([*command, "--out", str(folder / "runs")], capture_output=True, check=True)
+    return float(json.loads(ended.stdout)["time"]["steps_per_second"])
 
 
-def main() -> None:
-    repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "bench_policy.py").write_text(POLICY)
-        pairs = [(measure(folder, 1, 64), measure(folder, 2, 64)) for _ in range(repeats)]
-    for place, what in enumerate(("loop", "command", "processor")):
-        ratio = statistics.median(two[place] / one[place] for one, two in pairs)
-        one, two = (statistics.median(pair[side][place] for pair in pairs) for side in (0, 1))
-        print(f"{what:10} 1 worker {one:9,.0f} steps/s   2 workers {two:9,.0f} steps/s   ratio {ratio:.2f}")
+def cases(folder: Path) -> list[Case | Skip]:
+    """Return what is measured."""
+    name, what = "shards-cheetah", "HalfCheetah, 2 policy workers / 1"
+    if importlib.util.find_spec("mujoco") is None:
+        return [Skip(name, what, "mujoco is not installed")]
+    (folder / "bench_policy.py").write_text(POLICY)
+    return [Case(name, what, "rate", "steps/s", partial(rate, folder, 2), partial(rate, folder, 1), 1.7, 1.8)]
 
 
 if __name__ == "__main__":
-    main()
+    from .running import main
+
+    raise SystemExit(main(["bench_shards"]))

@@ -19,6 +19,7 @@ MODULES = (
     "bench_adapters",
     "bench_images",
     "bench_workers",
+    "bench_shards",
     "bench_chunks",
     "bench_start",
     "bench_rivals",

@@ -150,7 +150,7 @@ def test_seed_and_seeds_side_by_side_are_refused(read):
 UNKNOWN = {
     "horizn: 2": ("horizn", 3, "`horizon`"),
     "seeed: 2": ("seeed", 3, "`seed"),
-    "weather: 2": ("colour", 3, "known here: version, env, policy"),
+    "zzz: 2": ("zzz", 3, "known here: version, env, policy"),
     "success:\n  key: a\n  wen: any": ("success.wen", 5, "`when`"),
 }
 
