@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Sequence
 
-import msgspec
-
 from rlmesh_cli.episodes import Episode, EpisodeResult
 
 from .messages import Grant
@@ -54,9 +52,12 @@ class ShardLedger:
         return grant
 
     def settle(self, worker: int, row: EpisodeResult) -> EpisodeResult:
-        """Note that an episode has ended; return its row, with the number of its attempts."""
+        """Note that an episode has ended; return its row.
+
+        One that was lost with its worker and then came to its end is as good as any: it was not its doing.
+        """
         self._held[worker].pop(row.index, None)
-        return msgspec.structs.replace(row, attempts=2) if row.index in self._tried else row
+        return row
 
     def lose(self, worker: int) -> list[Episode]:
         """Note that a worker died; return the episodes in its hand that were tried before."""
