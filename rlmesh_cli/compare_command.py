@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
+from .answering import answer_with, write_json, write_out
 from .claims import CODES, comparison_record
 from .comparing import Comparison, Judging, compare
 from .documents import printable
 from .exits import Exit
 from .margins import parse_margins
 from .protocols import check_allowed
-from .reading_command import run_reading, write_json, write_out
 from .row_reader import RESTORE
 from .run_reader import StoredRun, StoredRunError, find_run, read_run
 from .stored_evaluation import COUNTING, contradiction_of, summary_of
@@ -41,7 +41,7 @@ class CompareRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 def run(request: CompareRequest) -> Exit:
     """Compare, show, and return the exit code: 0 not worse, 1 worse, 3 inconclusive."""
-    return run_reading(lambda: _answer(request))
+    return answer_with(lambda: _answer(request))
 
 
 def _answer(request: CompareRequest) -> Exit:

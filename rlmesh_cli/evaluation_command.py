@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rlmesh_adapters.errors import HarnessError, RouteError
 
+from .answering import write_out
 from .evaluate import evaluate
 from .evaluation import Evaluation, RunInterruptedError, summary_record
 from .exits import Exit
@@ -18,7 +19,7 @@ from .progress import make_watcher
 from .records import strict_json
 from .route import read_route
 from .signals import StopOnSignal
-from .streams import drop_output, user_output_to_stderr
+from .streams import user_output_to_stderr
 from .telling import say, say_bug, say_mistake
 
 if TYPE_CHECKING:
@@ -193,20 +194,8 @@ def _show(evaluation: Evaluation, code: Exit, request: Request) -> None:
 
     Raises BrokenPipeError if nobody reads it any more, HarnessError if it cannot be written otherwise.
     """
-    if sys.stdout is None:  # closed by whoever started us
-        return
-    try:
-        _write(evaluation, code, request)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        drop_output()
-        raise HarnessError(
-            f"standard output cannot be written to: {error.strerror}",
-            where="standard output",
-            mend=f"the run itself is complete, in {evaluation.folder}",
-        ) from error
+    mend = f"the run itself is complete, in {evaluation.folder}"
+    write_out(lambda: _write(evaluation, code, request), mend=mend)
 
 
 def _write(evaluation: Evaluation, code: Exit, request: Request) -> None:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import gc
 import math
-import sys
 from typing import Any
 
 import msgspec
 
-from rlmesh_adapters.errors import HarnessError, RouteError
+from rlmesh_adapters.errors import RouteError
 from rlmesh_adapters.probe.battery import verdict_record
 
+from .answering import answer_with, write_json, write_out
 from .exits import Exit
 from .flags import RouteRequest, read_flags
 from .probing import Probed, probe
-from .records import strict_json
 from .route import read_route
 from .streams import user_output_to_stderr
-from .telling import say, say_bug, say_mistake
 
 
 class ProbeRequest(RouteRequest, frozen=True, kw_only=True):
@@ -32,31 +29,22 @@ class ProbeRequest(RouteRequest, frozen=True, kw_only=True):
 
 def run(request: ProbeRequest) -> Exit:
     """Probe, show, and return the exit code; a user's mistake is one message, a fault of ours a traceback."""
-    if not gc.isenabled():  # see rlmesh_cli.app.main
-        gc.freeze()
-        gc.enable()
-    try:
-        if not math.isfinite(request.budget) or request.budget <= 0:
-            raise RouteError(f"a budget of {request.budget:g} s", where="--budget", mend="give seconds over 0")
-        with user_output_to_stderr():
-            route, _ = read_route(request.route, read_flags(request))
-            probed = probe(
-                route,
-                request.route,
-                budget=request.budget,
-                trusts_entrypoints=request.trusts_entrypoints,
-                is_env_checked=request.is_env_checked,
-            )
-        _show(probed, as_json=request.as_json)
-    except HarnessError as error:
-        return say_mistake(error)
-    except KeyboardInterrupt:
-        say("rlmesh: interrupted")
-        return Exit.INTERRUPTED
-    except BrokenPipeError:
-        raise
-    except (Exception, SystemExit):  # user code that leaves must not end us without a result
-        return say_bug()
+    return answer_with(lambda: _answer(request))
+
+
+def _answer(request: ProbeRequest) -> Exit:
+    if not math.isfinite(request.budget) or request.budget <= 0:
+        raise RouteError(f"a budget of {request.budget:g} s", where="--budget", mend="give seconds over 0")
+    with user_output_to_stderr():
+        route, _ = read_route(request.route, read_flags(request))
+        probed = probe(
+            route,
+            request.route,
+            budget=request.budget,
+            trusts_entrypoints=request.trusts_entrypoints,
+            is_env_checked=request.is_env_checked,
+        )
+    _show(probed, as_json=request.as_json)
     return Exit.DONE if probed.is_safe else Exit.MISSED
 
 
@@ -73,9 +61,8 @@ def probe_record(probed: Probed) -> dict[str, Any]:
 
 def _show(probed: Probed, *, as_json: bool) -> None:
     if as_json:
-        sys.stdout.write(strict_json(probe_record(probed)).decode() + "\n")
-    else:
-        from .probe_tables import show_probe  # noqa: PLC0415 - rich is not needed for --json
+        write_json(probe_record(probed))
+        return
+    from .probe_tables import show_probe  # noqa: PLC0415 - rich is not needed for --json
 
-        show_probe(probed)
-    sys.stdout.flush()
+    write_out(lambda: show_probe(probed))

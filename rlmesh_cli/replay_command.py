@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import gc
-import sys
 from pathlib import Path
 
 import msgspec
 
 from rlmesh_adapters.errors import HarnessError, RouteError, nearest
 
+from .answering import answer_with, write_json, write_out
 from .encores import Encore, find_row
 from .exits import Exit
-from .records import strict_json
 from .rendering import MODES, Camera, check_render_mode
 from .replaying import Replay, replay_episode, replay_record
 from .reports.writing import make_folder, open_target, partial_file
 from .run_reader import find_run, read_run
 from .stage import Stage
 from .streams import user_output_to_stderr
-from .telling import say, say_bug, say_mistake
+from .telling import say
 
 
 class ReplayRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,28 +37,19 @@ class ReplayRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 def run(request: ReplayRequest) -> Exit:
     """Replay, show, and return the exit code; a user's mistake is one message, a fault of ours a traceback."""
-    if not gc.isenabled():  # see rlmesh_cli.app.main
-        gc.freeze()
-        gc.enable()
-    try:
-        _check(request)
-        stored = read_run(find_run(request.run, request.out.absolute()))
-        row = find_row(stored, request.episode)
-        with user_output_to_stderr():
-            encore = Encore(stored, row, trusts_entrypoints=request.trusts_entrypoints)
-            if encore.change_of_policy is not None:
-                say(f"rlmesh: {encore.change_of_policy}; what is played is the policy as it is now")
-            replay, video = _play(encore, request)
-        _show(replay, video, as_json=request.as_json)
-    except HarnessError as error:
-        return say_mistake(error)
-    except KeyboardInterrupt:
-        say("rlmesh: interrupted")
-        return Exit.INTERRUPTED
-    except BrokenPipeError:
-        raise
-    except (Exception, SystemExit):  # user code that leaves must not end us without a result
-        return say_bug()
+    return answer_with(lambda: _answer(request))
+
+
+def _answer(request: ReplayRequest) -> Exit:
+    _check(request)
+    stored = read_run(find_run(request.run, request.out.absolute()))
+    row = find_row(stored, request.episode)
+    with user_output_to_stderr():
+        encore = Encore(stored, row, trusts_entrypoints=request.trusts_entrypoints)
+        if encore.change_of_policy is not None:
+            say(f"rlmesh: {encore.change_of_policy}; what is played is the policy as it is now")
+        replay, video = _play(encore, request)
+    _show(replay, video, as_json=request.as_json)
     return Exit.DONE if replay.is_identical else Exit.MISSED
 
 
@@ -123,9 +112,8 @@ def _film(encore: Encore, request: ReplayRequest, mode: str) -> tuple[Replay, Pa
 def _show(replay: Replay, video: Path | None, *, as_json: bool) -> None:
     if as_json:
         record = replay_record(replay, None if video is None else str(video))
-        sys.stdout.write(strict_json(record).decode() + "\n")
-    else:
-        from .replay_tables import show_replay  # noqa: PLC0415 - rich is not needed for --json
+        write_json(record)
+        return
+    from .replay_tables import show_replay  # noqa: PLC0415 - rich is not needed for --json
 
-        show_replay(replay, video)
-    sys.stdout.flush()
+    write_out(lambda: show_replay(replay, video))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from .answering import answer_with, write_json, write_out
 from .exits import Exit
-from .reading_command import run_reading, write_json, write_out
 from .run_lists import list_record, listed_runs
 
 
 def run(out: Path, *, as_json: bool) -> Exit:
     """List the runs in a folder, and return the exit code; damaged ones are no reason to fail."""
-    return run_reading(lambda: _answer(out, as_json=as_json))
+    return answer_with(lambda: _answer(out, as_json=as_json))
 
 
 def _answer(out: Path, *, as_json: bool) -> Exit:

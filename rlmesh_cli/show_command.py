@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
+from .answering import answer_with, write_json, write_out
 from .exits import Exit
-from .reading_command import run_reading, write_json, write_out
 from .run_reader import find_run, read_run
 from .stored_evaluation import evaluation_of, notes_on, stored_record
 
@@ -23,7 +23,7 @@ class ShowRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 def run(request: ShowRequest) -> Exit:
     """Show a run, and return the exit code: a run that missed its bars is shown as well as any."""
-    return run_reading(lambda: _answer(request))
+    return answer_with(lambda: _answer(request))
 
 
 def _answer(request: ShowRequest) -> Exit:

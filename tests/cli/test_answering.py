@@ -9,8 +9,8 @@ from subprocess import PIPE, run
 import pytest
 from stored import golden_copy
 
+from rlmesh_cli.answering import answer_with
 from rlmesh_cli.exits import Exit
-from rlmesh_cli.reading_command import run_reading
 from rlmesh_cli.wording import counted, listed, signed
 
 COMMANDS = [("runs",), ("show", "abcd"), ("show", "abcd", "--json"), ("compare", "abcd", "abcd")]
@@ -45,7 +45,7 @@ def test_reader_that_went_away_ends_the_command_without_a_word(tmp_path):
 
 
 def test_fault_of_ours_has_its_traceback(capsys):
-    assert run_reading(lambda: Exit(1 // 0)) == Exit.BUG
+    assert answer_with(lambda: Exit(1 // 0)) == Exit.BUG
     said = capsys.readouterr().err
     assert "ZeroDivisionError" in said
     assert "this is a bug of rlmesh" in said
@@ -55,7 +55,7 @@ def test_interrupt_is_told(capsys):
     def interrupted() -> Exit:
         raise KeyboardInterrupt
 
-    assert run_reading(interrupted) == Exit.INTERRUPTED
+    assert answer_with(interrupted) == Exit.INTERRUPTED
     assert capsys.readouterr().err == "rlmesh: interrupted\n"
 
 

@@ -1,4 +1,4 @@
-"""What commands that only read runs have in common: how they end, and where their answer goes."""
+"""Answering: what commands have in common - how they end, and where their answer goes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .streams import drop_output
 from .telling import say, say_bug, say_mistake
 
 
-def run_reading(answer: Callable[[], Exit]) -> Exit:
+def answer_with(answer: Callable[[], Exit]) -> Exit:
     """Return the exit code of an answer; a user's mistake is one message, a fault of ours a traceback.
 
     Raises BrokenPipeError if nobody reads the answer any more.
@@ -32,7 +32,7 @@ def run_reading(answer: Callable[[], Exit]) -> Exit:
         return Exit.INTERRUPTED
     except BrokenPipeError:
         raise
-    except Exception:
+    except (Exception, SystemExit):  # user code that leaves must not end us without a result
         return say_bug()
 
 
@@ -41,8 +41,8 @@ def write_json(record: dict[str, Any]) -> None:
     write_out(lambda: sys.stdout.write(strict_json(record).decode() + "\n"))
 
 
-def write_out(write: Callable[[], object]) -> None:
-    """Let `write` print to standard output, if there is one.
+def write_out(write: Callable[[], object], *, mend: str = "see that what it is sent to takes more") -> None:
+    """Let `write` print to standard output, if there is one; mend: what is told where it cannot.
 
     Raises BrokenPipeError if nobody reads it any more, HarnessError if it cannot be written otherwise.
     """
@@ -58,5 +58,5 @@ def write_out(write: Callable[[], object]) -> None:
         raise HarnessError(
             f"standard output cannot be written to: {error.strerror}",
             where="standard output",
-            mend="see that what it is sent to takes more",
+            mend=mend,
         ) from error
