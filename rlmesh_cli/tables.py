@@ -11,9 +11,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from rlmesh_adapters.errors import nearest
+
 from .episodes import EpisodeResult
 from .evaluation import Evaluation
-from .gates import GateVerdict
+from .gates import BUILT_IN, GateVerdict
 from .screens import advisory_table, empty_table, make_console, plain_text, print_line, print_titled
 from .summary_rows import summary_rows
 from .times import TimeLedger, time_ledger
@@ -248,7 +250,9 @@ def _miss_text(verdict: GateVerdict) -> str:
         if verdict.point is not None:
             point = _precise(verdict.point)
             return f"missed {verdict.gate}: {verdict.metric} is {point}, of which there is no interval"
-        return f"missed {verdict.gate}: {verdict.metric} was not measured"
+        meant = [] if verdict.metric in BUILT_IN else nearest(verdict.metric, BUILT_IN, limit=1)
+        hint = f"; did you mean {meant[0]}?" if meant else ""
+        return f"missed {verdict.gate}: {verdict.metric} was not measured{hint}"
     if verdict.is_open:
         return f"open {verdict.gate}: {verdict.metric} is {_precise(verdict.value)}, which does not settle it"
     what = verdict.metric if verdict.held == "value" else f"the {verdict.held} end of {verdict.metric}"

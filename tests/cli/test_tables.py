@@ -246,6 +246,21 @@ def test_last_lines_say_what_was_missed_and_where_the_run_is():
     ]
 
 
+@pytest.mark.parametrize(
+    ("metric", "said"),
+    [
+        ("success_rat", "success_rat was not measured; did you mean success_rate?"),
+        ("mean_retrun", "mean_retrun was not measured; did you mean mean_return?"),
+        ("error", "error was not measured; did you mean errors?"),
+        ("speed", "speed was not measured"),  # like no metric that every run has: an info key
+        ("success_rate", "success_rate was not measured"),  # named right, and unknown
+    ],
+)
+def test_a_misspelt_metric_of_a_gate_is_told_the_one_it_is_like(metric, said):
+    verdict = GateVerdict(gate=f"{metric} > 1", metric=metric, op=">", value=None, passed=False)
+    assert f"missed {metric} > 1: {said}" in shown(evaluation([row(0)], verdicts=[verdict])).splitlines()
+
+
 def test_quiet_shows_no_table():
     assert shown(evaluation([row(0)]), quiet=True) == "run /nowhere/runs/the-run\n"
     assert shown(full_run(), quiet=True).splitlines()[0].startswith("missed")
