@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.machinery
 import importlib.util
 import os
 import random
@@ -10,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,19 @@ def module_name(path: Path) -> str:
     return f"rlmesh_policy_{stem}_{digest}"
 
 
+class _SourceLoader(importlib.machinery.SourceFileLoader):
+    """Compiles what the file says now.
+
+    Python takes compiled code for current where size and second of the change agree, and would score the policy
+    that stood there before; and it would leave a folder of compiled code beside the user's file.
+    """
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        code: CodeType = self.source_to_code(self.get_data(path), path)
+        return code
+
+
 def run_file(path: Path, *, again: bool = False) -> ModuleType:
     """Run a Python file as a module of its own and return it.
 
@@ -86,7 +100,7 @@ def run_file(path: Path, *, again: bool = False) -> ModuleType:
     if again:
         name += f"_{sum(known.startswith(name) for known in sys.modules)}"
     append_folder(path.parent)
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=_SourceLoader(name, str(path)))
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)

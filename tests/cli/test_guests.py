@@ -125,6 +125,17 @@ def test_two_files_of_one_name_are_two_modules(tmp_path):
     assert modules[0].__name__ != modules[1].__name__
 
 
+def test_file_that_was_changed_within_its_second_is_run_as_it_is_now(tmp_path, monkeypatch):
+    # Same size, same second: to Python's own cache of compiled code nothing has changed.
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    path = tmp_path / "policy.py"
+    for value in (1, 2):
+        path.write_text(f"value = {value}\n")
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+        assert run_file(path, again=value > 1).value == value
+    assert os.listdir(tmp_path) == ["policy.py"]  # and nothing is left beside the user's file
+
+
 def test_file_is_run_once_unless_it_is_asked_for_again(tmp_path):
     path = tmp_path / policy_file(tmp_path, "import itertools\nbirth = object()\n")
     first = run_file(path)
