@@ -15,6 +15,7 @@ from .commands.eval import eval_command
 from .commands.explain import explain_command
 from .commands.probe import probe_command
 from .commands.replay import replay_command
+from .commands.report import report_command
 from .commands.runs import runs_command
 from .commands.show import show_command
 from .exits import Exit
@@ -36,6 +37,7 @@ app.command("compare", cls=LeanCommand)(compare_command)
 app.command("runs", cls=LeanCommand)(runs_command)
 app.command("show", cls=LeanCommand)(show_command)
 app.command("replay", cls=LeanCommand)(replay_command)
+app.command("report", cls=LeanCommand)(report_command)
 
 
 def _show_version(wanted: bool) -> None:

@@ -54,7 +54,9 @@ def _answer(request: CompareRequest) -> Exit:
     check_allowed(judging.allowed)
     base, new = (_read(name, request.out) for name in (request.base, request.new))
     comparison = compare(base, new, judging)
-    found = _divergence(comparison, request) if request.wants_divergence else None
+    found = None
+    if request.wants_divergence:
+        found = find_divergence(comparison, trusts_entrypoints=request.trusts_entrypoints)
     if request.as_json:
         record = comparison_record(comparison)
         if request.wants_divergence:
@@ -65,11 +67,11 @@ def _answer(request: CompareRequest) -> Exit:
 
     write_out(lambda: show_comparison(comparison))
     if request.wants_divergence:
-        write_out(lambda: sys.stdout.write(printable(_divergence_text(found)) + "\n"))
+        write_out(lambda: sys.stdout.write(printable(divergence_text(found)) + "\n"))
     return CODES[comparison.verdict]
 
 
-def _divergence(comparison: Comparison, request: CompareRequest) -> dict[str, Any] | None:
+def find_divergence(comparison: Comparison, *, trusts_entrypoints: bool) -> dict[str, Any] | None:
     """Play an episode that flipped, or else one that went another way, and return where both runs part."""
     indices = _parted(comparison)
     if indices is None:
@@ -78,9 +80,7 @@ def _divergence(comparison: Comparison, request: CompareRequest) -> dict[str, An
 
     with user_output_to_stderr():
         return divergence_record(
-            first_divergence(
-                comparison.base, comparison.new, indices, trusts_entrypoints=request.trusts_entrypoints
-            )
+            first_divergence(comparison.base, comparison.new, indices, trusts_entrypoints=trusts_entrypoints)
         )
 
 
@@ -94,19 +94,21 @@ def _parted(comparison: Comparison) -> tuple[int, int] | None:
     return None if pair is None else (pair.base.index, pair.new.index)
 
 
-def _divergence_text(found: dict[str, Any] | None) -> str:
+def divergence_text(found: dict[str, Any] | None) -> str:
+    """Return where both runs part, in words; what is beside it in lines of its own."""
     if found is None:
         return "first divergence: none; every pair took the same actions and was paid the same rewards"
     return "\n".join([f"first divergence: {found['sentence']}", *found["notes"]])
 
 
 def _read(name: str, parent: Path) -> StoredRun:
-    """Read a run whose rows add up to what it said when it was over.
-
-    Raises HarnessError if they do not: what was edited proves nothing.
-    """
     run = read_run(find_run(name, parent))
+    refuse_edited(run)
+    return run
+
+
+def refuse_edited(run: StoredRun) -> None:
+    """Raise HarnessError for a run whose rows do not add up to what it said: what was edited proves nothing."""
     contradiction = contradiction_of(run, summary_of(run, COUNTING))
     if contradiction is not None:
         raise StoredRunError(contradiction, where=str(run.folder), mend=RESTORE)
-    return run

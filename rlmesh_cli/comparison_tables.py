@@ -8,14 +8,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .claims import claim, difference_text, notes_on_comparison, points_text
+from .claims import claim, notes_on_comparison
 from .comparing import Comparison
-from .margins import SUCCESS
-from .metric_judging import POWER, Flip, MetricComparison
+from .comparison_rows import metric_rows, words
+from .metric_judging import Flip, MetricComparison
 from .run_lists import policy_name
 from .run_reader import StoredRun
 from .screens import empty_table, make_console, plain_text, print_line, print_titled
-from .wording import counted, level, number
+from .wording import counted
 
 #: Seeds that are listed of the pairs that flipped.
 _LISTED = 20
@@ -36,11 +36,6 @@ def show_comparison(comparison: Comparison, console: Console | None = None) -> N
     verdict = comparison.verdict
     console.print(Text.assemble(("verdict ", "bold"), (words(verdict), _STYLES[verdict])), soft_wrap=True)
     print_line(console, claim(comparison))
-
-
-def words(verdict: str) -> str:
-    """Return a verdict as it is read."""
-    return verdict.replace("_", " ")
 
 
 def _runs_table(comparison: Comparison) -> Table:
@@ -64,11 +59,11 @@ def _fitting(
     metrics: Sequence[MetricComparison], comparison: Comparison, width: int
 ) -> list[list[MetricComparison]]:
     """Return the metrics in groups, each of which a table has room for; a group has at least one."""
-    names = max(len(name) for name, _ in _rows(metrics[0], comparison))
+    names = max(len(name) for name, _ in metric_rows(metrics[0], comparison))
     groups: list[list[MetricComparison]] = []
     room = 0
     for metric in metrics:
-        need = max(len(metric.metric), *(len(value) for _, value in _rows(metric, comparison))) + _GAP
+        need = max(len(metric.metric), *(len(value) for _, value in metric_rows(metric, comparison))) + _GAP
         if need > room:
             groups.append([])
             room = width - names - _GAP
@@ -79,64 +74,12 @@ def _fitting(
 
 def _metrics_table(metrics: Sequence[MetricComparison], comparison: Comparison) -> Table:
     table = empty_table([("", "left"), *((metric.metric, "right") for metric in metrics)])
-    columns = [_rows(metric, comparison) for metric in metrics]
+    columns = [metric_rows(metric, comparison) for metric in metrics]
     for cells in zip(*columns, strict=True):
         values = [value for _, value in cells]
         if any(values):
             table.add_row(plain_text(cells[0][0]), *(plain_text(value or "-") for value in values))
     return table
-
-
-def _rows(metric: MetricComparison, comparison: Comparison) -> list[tuple[str, str]]:
-    """Return (name, value) of what is shown of a metric; an empty value is not measured."""
-    interval = metric.interval
-    confidence = level(interval) if interval is not None else f"{100 - 200 * comparison.judging.alpha:g} %"
-    chance = f"{POWER * 100:g} %"
-    bounds = metric.bounds
-    left_out = {"errored": metric.errored, "not reported": metric.unreported}
-    return [
-        ("pairs", f"{metric.pairs:,}"),
-        ("left out", ", ".join(f"{count} {why}" for why, count in left_out.items() if count)),
-        ("BASE", _value(metric, metric.base)),
-        ("NEW", _value(metric, metric.new)),
-        ("difference", _difference(metric, metric.difference)),
-        (
-            f"{confidence} interval",
-            "" if interval is None else f"{_plain(metric, interval.low)} to {_difference(metric, interval.high)}",
-        ),
-        (
-            "bounds, all pairs",
-            "" if bounds is None else f"{_plain(metric, bounds[0])} to {_difference(metric, bounds[1])}",
-        ),
-        ("p, two-sided", f"{metric.p:.3g}"),
-        ("p that NEW is worse", f"{metric.p_worse:.3g}"),
-        (
-            f"the same, for {len(comparison.judged)} metrics",
-            ""
-            if metric.p_worse_adjusted is None or len(comparison.judged) == 1
-            else f"{metric.p_worse_adjusted:.3g}",
-        ),
-        ("margin", "" if metric.margin is None else _amount(metric, metric.margin)),
-        (f"drop found in {chance}", "" if metric.detectable is None else _amount(metric, metric.detectable)),
-        (f"pairs for the margin, {chance}", "" if metric.pairs_needed is None else f"{metric.pairs_needed:,}"),
-        ("verdict", "not judged" if metric.verdict is None else words(metric.verdict)),
-    ]
-
-
-def _value(metric: MetricComparison, value: float) -> str:
-    return f"{value * 100:.1f} %" if metric.metric == SUCCESS else number(value)
-
-
-def _plain(metric: MetricComparison, value: float) -> str:
-    return difference_text(metric, value)
-
-
-def _difference(metric: MetricComparison, value: float) -> str:
-    return difference_text(metric, value) + (" points" if metric.metric == SUCCESS else "")
-
-
-def _amount(metric: MetricComparison, value: float) -> str:
-    return points_text(value) if metric.metric == SUCCESS else number(value)
 
 
 def _flips_table(metric: MetricComparison) -> Table:

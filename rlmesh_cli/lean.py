@@ -53,7 +53,7 @@ class _Conversion:
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the value, or the list of values, of a parameter that may be given several times."""
-        if param.multiple:
+        if param.multiple or param.nargs == -1:
             return [self._one(part, param, ctx) for part in value or ()]
         return None if value is None else self._one(value, param, ctx)
 

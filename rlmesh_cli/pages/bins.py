@@ -1,0 +1,56 @@
+"""Bins: many numbers as few, by a rule that gives the same ones every time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+_MOST = 30
+_NICE = (1.0, 2.0, 5.0, 10.0)
+
+
+class Bins(msgspec.Struct, frozen=True):
+    """Bins of one width: bin k holds from start + k width to below start + (k + 1) width."""
+
+    start: float
+    width: float
+    count: int
+
+    def of(self, value: float) -> int:
+        """Return the bin of a value, in [0, count)."""
+        place = math.floor(value / self.width - self.start / self.width)
+        return min(max(place, 0), self.count - 1)
+
+    def span(self, place: int) -> tuple[float, float]:
+        """Return both ends of a bin."""
+        return self.start + place * self.width, self.start + (place + 1) * self.width
+
+
+def bins_of(values: Sequence[float], most: int = _MOST) -> Bins:
+    """Return at most `most` + 1 bins of a round width that hold all values; those are finite, one at least.
+
+    Whole numbers get bins of a whole width.
+    """
+    low, high = min(values), max(values)
+    width = _round_up(high / most - low / most)
+    if all(map(float.is_integer, map(float, values))):
+        width = max(1.0, width)
+    if not width or not math.isfinite(low / width) or not math.isfinite(high / width):
+        width = max(1.0, abs(low))
+    start = math.floor(low / width) * width
+    return Bins(start, width, min(most + 1, math.floor(high / width - start / width) + 1))
+
+
+def _round_up(width: float) -> float:
+    """Return the next of 1, 2, 5, 10, 20, ... and their tenths; 0 for 0."""
+    if width <= 0:
+        return 0.0
+    power = 10.0 ** math.floor(math.log10(width))
+    return next((nice * power for nice in _NICE if nice * power >= width), 10 * power)
+
+
+def block_size(count: int, most: int) -> int:
+    """Return how many neighbours make a block, so that there are at most `most`: 1, 2, 5, 10, 20, ..."""
+    return max(1, round(_round_up(count / most))) if count > most else 1

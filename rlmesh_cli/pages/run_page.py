@@ -1,0 +1,335 @@
+"""Run page: everything that is said of one run, from its folder alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rlmesh_cli.evaluation import Evaluation
+from rlmesh_cli.exits import Exit
+from rlmesh_cli.judgement.intervals import Interval
+from rlmesh_cli.reports.report import Report, bars
+from rlmesh_cli.run_lists import policy_name
+from rlmesh_cli.run_reader import StoredRun
+from rlmesh_cli.stored_evaluation import evaluation_of, notes_on
+from rlmesh_cli.summary_rows import summary_rows
+from rlmesh_cli.times import time_ledger
+from rlmesh_cli.wording import counted, level, number, signed
+
+from .clips import EMBEDDED, Footage, Reel, footage_of
+from .facts import (
+    Block,
+    Cell,
+    Column,
+    Entry,
+    Facts,
+    Figure,
+    Figures,
+    Gallery,
+    Line,
+    Meters,
+    Page,
+    Row,
+    Section,
+    Sentence,
+    Sentences,
+    Table,
+)
+from .figures import amounts, by_seed, histogram, strip
+from .listing import choose, entry_of, episode_table
+from .origins import origin_blocks, plan_blocks, probe_blocks
+from .run_claims import bar_sentence, run_claim, run_meters, run_verdict
+
+#: Name of the table of episodes.
+EPISODES = "episodes"
+
+
+class Opened(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that was read and added up, with what else its folder holds."""
+
+    run: StoredRun
+    evaluation: Evaluation
+    notes: tuple[str, ...]
+    footage: Footage
+
+    @property
+    def env(self) -> str:
+        """The environment's id."""
+        return str(self.run.record["route"]["env"]["id"])
+
+    @property
+    def policy(self) -> str:
+        """What the record calls the policy."""
+        return policy_name(self.run.record)
+
+
+def opened(run: StoredRun) -> Opened:
+    """Add up a run that was read.
+
+    Raises NoEpisodeError for a run without rows.
+    """
+    evaluation = evaluation_of(run)
+    return Opened(
+        run=run,
+        evaluation=evaluation,
+        notes=tuple(notes_on(run, evaluation.summary)),
+        footage=footage_of(run),
+    )
+
+
+def run_page(known: Opened, folder: Path, *, made: str) -> Page:
+    """Return the page of one run; folder: that the page is put into. made: when and by what it was."""
+    reel = Reel([known.footage], folder)
+    rows, note = choose(known.evaluation.rows, known.footage.videos)
+    entries = tuple(entry_of(row, known.footage, reel, prefix="e") for row in rows)
+    table = episode_table(rows, known.footage, id=EPISODES, prefix="e", note=note)
+    bars_ = bars_of(known)
+    return Page(
+        title=f"{known.policy} on {known.env}",
+        heading=f"{known.policy} on {known.env}",
+        lead=lead_of(known),
+        claim=run_claim(known.evaluation),
+        verdict=run_verdict(known.evaluation, [(bar.name, bar.text.partition(":")[0]) for bar in bars_]),
+        top=tuple(top_blocks(known, bars_)),
+        sections=(
+            Section("summary", "Summary", (summary_facts(known.evaluation), *control_blocks(known.evaluation))),
+            Section("plots", "Plots", tuple(plot_blocks(known, entries))),
+            Section(EPISODES, "Episodes", (table, *video_blocks([known], reel, entries))),
+            Section("advisories", "Advisories", (advisory_block(known.evaluation, prefix=""),)),
+            Section("plan", "Plan", plan_blocks(known.run)),
+            Section("probe", "Probe", probe_blocks(known.run, prefix="")),
+            Section("provenance", "Provenance", origin_blocks(known.run)),
+        ),
+        entries=entries,
+        made=made,
+    )
+
+
+def lead_of(known: Opened) -> str:
+    """Return where a run is from, in a line."""
+    started = str(known.run.record.get("started_at", "")).removesuffix("+00:00").replace("T", " ")
+    return f"{known.run.name} · {started} UTC · {known.evaluation.status}"
+
+
+def bars_of(known: Opened) -> tuple[Sentence, ...]:
+    """Return the bars that a run was held against, and what came of each."""
+    report = Report(code=Exit.DONE, evaluation=known.evaluation, strict=False, command="", record=known.run.record)
+    return tuple(bar_sentence(bar.name, bar.state, bar.text) for bar in bars(report))
+
+
+def top_blocks(known: Opened, bars_: Sequence[Sentence]) -> list[Block]:
+    """Return what stands beside the claim: intervals, bars, and what puts the number in doubt."""
+    found: list[Block] = []
+    meters = run_meters(known.evaluation)
+    if meters:
+        found.append(Meters(meters))
+    doubts = [
+        *bars_,
+        *(Sentence(note, "caution", "note") for note in known.notes),
+        *(
+            Sentence(
+                f"{caution.message} ({caution.count:,})" if caution.count > 1 else caution.message,
+                "caution",
+                caution.code,
+            )
+            for caution in known.evaluation.cautions
+        ),
+    ]
+    if doubts:
+        found.append(Sentences(tuple(doubts)))
+    return found
+
+
+def summary_facts(evaluation: Evaluation) -> Facts:
+    """Return the summary as `rlmesh show` tells it."""
+    return Facts(tuple(Line(name, text) for name, text in summary_rows(evaluation)))
+
+
+def control_blocks(evaluation: Evaluation) -> tuple[Table, ...]:
+    """Return how built-in policies did on the same episodes."""
+    rows = []
+    for control in evaluation.controls:
+        for name, found in (("success", control.success), ("return", control.returns)):
+            if found is not None:
+                rows.append(
+                    Row(
+                        (
+                            Cell(control.name),
+                            Cell(name),
+                            Cell(f"{found.pairs:,}", found.pairs),
+                            Cell(number(found.policy), found.policy),
+                            Cell(number(found.control), found.control),
+                            Cell(_difference(found.difference, found.interval), found.difference),
+                        )
+                    )
+                )
+    if not rows:
+        return ()
+    numbers = [Column(name, "number") for name in ("pairs", "policy", "control")]
+    columns = (Column("policy beside"), Column("metric"), *numbers, Column("difference", "text"))
+    return (Table(id="controls", caption="Controls on the same episodes", columns=columns, rows=tuple(rows)),)
+
+
+def _difference(value: float, interval: Interval | None) -> str:
+    if interval is None:
+        return signed(value)
+    return f"{signed(value)} ({level(interval)} interval {signed(interval.low)} to {signed(interval.high)})"
+
+
+def plot_blocks(known: Opened, entries: Sequence[Entry]) -> list[Block]:
+    """Return the plots of a run, and a sentence where one cannot be drawn."""
+    evaluation, rows = known.evaluation, known.evaluation.rows
+    limit = (known.run.record.get("limits") or {}).get("steps")
+    longest = max(row.length for row in rows)
+    returns = evaluation.summary.returns
+    drawn: list[Figure | None] = [
+        histogram(
+            rows,
+            [row.return_ for row in rows],
+            id="returns",
+            title="Return distribution",
+            unit="return (sum of rewards)",
+            mark="return",
+            listed=EPISODES,
+            lines=[] if returns is None else [(returns.mean, f"mean {number(returns.mean)}")],
+        ),
+        strip(rows, prefix="e", listed=EPISODES),
+        by_seed(rows, prefix="e", listed=EPISODES),
+        histogram(
+            rows,
+            [float(row.length) for row in rows],
+            id="lengths",
+            title="Episode lengths",
+            unit="length (steps)",
+            mark="length",
+            listed=EPISODES,
+            lines=[(limit, f"limit {number(float(limit))}")] if limit and limit <= 2 * longest else [],
+        ),
+        _ends(evaluation),
+        _actuators(known.run.record),
+        _times(known),
+    ]
+    found: list[Block] = [Figures(tuple(figure for figure in drawn if figure is not None))]
+    missing = []
+    if drawn[-1] is None:
+        missing.append(Sentence("Times are not known: the run has no summary.json.", "note"))
+    if evaluation.summary.success.rate is None:
+        missing.append(Sentence("Success was not reported, so there is no strip of it.", "note"))
+    return [*found, Sentences(tuple(missing))] if missing else found
+
+
+def _ends(evaluation: Evaluation) -> Figure:
+    count = evaluation.summary.episodes
+    return amounts(
+        [
+            (end.replace("_", " "), known, f"{known:,} ({known / count * 100:.0f} %)")
+            for end, known in evaluation.summary.ends.items()
+        ],
+        id="ends",
+        title="Ends",
+        caption="What ended the episodes.",
+        unit="episodes",
+        names="end",
+    )
+
+
+def _actuators(record: dict[str, Any]) -> Figure | None:
+    parts = []
+    for use in record.get("actuators") or ():
+        values = use.get("values") or 0
+        if values:
+            at_end, clipped = use.get("saturated", 0) / values * 100, use.get("clipped", 0) / values * 100
+            parts.append((str(use.get("role", "")), at_end, f"{at_end:.1f} %, {clipped:.1f} % clipped"))
+    if not parts:
+        return None
+    return amounts(
+        parts,
+        id="actuators",
+        title="Action saturation",
+        caption="Share of the numbers sent that stood at an end of their range, those that were clipped to it among them.",
+        unit="at an end of the range (%)",
+        names="role",
+    )
+
+
+def _times(known: Opened) -> Figure | None:
+    evaluation = known.evaluation
+    if evaluation.seconds <= 0:
+        return None
+    ledger = time_ledger(evaluation.tally, evaluation.seconds, lanes=evaluation.lanes, workers=evaluation.workers)
+    whole = ledger.total * ledger.workers
+    parts = {
+        "env step": ledger.env_step,
+        "env reset": ledger.env_reset,
+        "policy": ledger.policy,
+        "adapter": ledger.adapter,
+        "recording": ledger.recording,
+        "harness": ledger.harness,
+    }
+    sittings = len(known.run.record.get("sessions") or ())
+    of = "the last sitting" if sittings > 1 else "the run"
+    rate = "" if ledger.steps_per_second is None else f", {ledger.steps_per_second:,.0f} steps/s"
+    caption = f"{ledger.total:.2f} s of {of}: {counted(ledger.steps, 'step')}{rate}."
+    if ledger.workers > 1:
+        caption += f" Times of {ledger.workers} workers are added up."
+    return amounts(
+        [(name, seconds, f"{seconds:.3g} s ({seconds / whole * 100:.0f} %)") for name, seconds in parts.items()],
+        id="times",
+        title="Time ledger",
+        caption=f"{caption} {ledger.advice.capitalize()}{'.' if ledger.advice else ''}".strip(),
+        unit="time (s)",
+        names="part",
+    )
+
+
+def advisory_block(evaluation: Evaluation, *, prefix: str) -> Block:
+    """Return what is degraded, or that nothing is."""
+    if not evaluation.advisories:
+        return Sentences((Sentence("Nothing was substituted, clipped or made up."),))
+    return Table(
+        id=f"{prefix}advisory-table",
+        caption="Advisories",
+        columns=(
+            Column("severity"),
+            Column("advisory"),
+            Column("what it says", "text"),
+            Column("count", "number"),
+        ),
+        rows=tuple(
+            Row(
+                (
+                    Cell(advisory.severity, outcome="failure" if advisory.severity == "caution" else None),
+                    Cell(advisory.code),
+                    Cell(advisory.message),
+                    Cell(f"{advisory.count:,}", advisory.count),
+                )
+            )
+            for advisory in evaluation.advisories
+        ),
+    )
+
+
+def video_blocks(runs: Sequence[Opened], reel: Reel, entries: Sequence[Entry]) -> list[Block]:
+    """Return the videos, or that there are none, and where they are."""
+    count = sum(len(videos) for known in runs for videos in known.footage.videos.values())
+    steps = sum(len(known.footage.steps) for known in runs)
+    said = []
+    if not count:
+        said.append(Sentence("No episode was filmed; `rlmesh eval --record video` does so.", "note"))
+    elif not reel.is_embedded:
+        said.append(
+            Sentence(
+                f"{counted(count, 'video')} of {reel.bytes / 2**20:.0f} MiB together are linked, not part of this page "
+                f"(up to {EMBEDDED // 2**20} MiB would be): keep the page beside them.",
+                "note",
+            )
+        )
+    if count > len(reel.clips):
+        said.append(Sentence(f"{count - len(reel.clips):,} videos are of episodes that are not listed.", "note"))
+    if steps:
+        said.append(Sentence(f"Steps of {counted(steps, 'episode')} are linked from their details.", "note"))
+    blocks: list[Block] = [Gallery(tuple(reel.clips))] if reel.clips else []
+    return [*blocks, Sentences(tuple(said))] if said else blocks

@@ -1,0 +1,86 @@
+"""What `rlmesh report` does between its flags and its exit code."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import msgspec
+
+from rlmesh_adapters.errors import HarnessError
+
+from .answering import answer_with, write_out
+from .compare_command import divergence_text, find_divergence, refuse_edited
+from .comparing import Judging, compare
+from .documents import printable
+from .exits import Exit
+from .margins import parse_margins
+from .pages.extra import REPORT, check_extra
+from .protocols import check_allowed
+from .reports.writing import open_target, write_report
+from .run_reader import StoredRun, find_run, read_run
+
+
+class ReportRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """The flags of `rlmesh report`, as typed.
+
+    runs: each as `show` takes a run. file: where the page is put, if not into the folder of the last run.
+    The others are as in `compare`, for two runs.
+    """
+
+    runs: tuple[str, ...]
+    out: Path = Path("runs")
+    file: Path | None = None
+    margins: tuple[str, ...] = ()
+    alpha: float = 0.05
+    metrics: tuple[str, ...] = ()
+    allowed: tuple[str, ...] = ()
+    wants_divergence: bool = False
+    trusts_entrypoints: bool = False
+
+
+def run(request: ReportRequest) -> Exit:
+    """Write the page, say where it is, and return the exit code: what the runs came to is on the page."""
+    return answer_with(lambda: _answer(request))
+
+
+def _answer(request: ReportRequest) -> Exit:
+    check_extra("rlmesh report")
+    judging = Judging(
+        margins=parse_margins(request.margins),
+        alpha=request.alpha,
+        metrics=request.metrics,
+        allowed=request.allowed,
+    )
+    check_allowed(judging.allowed)
+    if request.wants_divergence and len(request.runs) != 2:
+        raise HarnessError(
+            f"{len(request.runs)} run{'s' if len(request.runs) > 1 else ''} cannot part from one another",
+            where="--first-divergence",
+            mend="name two runs, or drop the flag",
+        )
+    runs = [read_run(find_run(name, request.out)) for name in request.runs]
+    flag = "RUN" if request.file is None else "--file"
+    target = open_target(request.file or runs[-1].folder / REPORT, flag)
+    data = _page(runs, target.path.parent, request, judging)
+    write_report(target, data)
+    if target.way != "output":
+        write_out(lambda: sys.stdout.write(printable(f"report {target.path}") + "\n"))
+    return Exit.DONE
+
+
+def _page(runs: list[StoredRun], folder: Path, request: ReportRequest, judging: Judging) -> bytes:
+    from .pages.making import pair_html, run_html, several_html  # noqa: PLC0415 - an extra
+
+    if len(runs) == 1:
+        return run_html(runs[0], folder)
+    if len(runs) > 2:
+        return several_html(runs, folder)
+    for stored in runs:
+        refuse_edited(stored)
+    comparison = compare(runs[0], runs[1], judging)
+    divergence = None
+    if request.wants_divergence:
+        found = find_divergence(comparison, trusts_entrypoints=request.trusts_entrypoints)
+        divergence = divergence_text(found).splitlines()
+    return pair_html(comparison, folder, divergence)
