@@ -45,6 +45,8 @@ class Request(RouteRequest, frozen=True, kw_only=True):
     junit: Path | None = None
     summary: Path | None = None
     csv: Path | None = None
+    report: bool = False
+    report_file: Path | None = None
 
 
 class Reports(Protocol):
@@ -119,7 +121,8 @@ def run(request: Request) -> Exit:
 
 
 def _open_reports(request: Request) -> Reports | None:
-    if request.junit is None and request.summary is None and request.csv is None:
+    files = (request.junit, request.summary, request.csv, request.report_file)
+    if not request.report and all(file is None for file in files):
         return None
     from .reports.reporting import Reporting  # noqa: PLC0415 - most runs want no such file
 
@@ -127,6 +130,8 @@ def _open_reports(request: Request) -> Reports | None:
         junit=request.junit,
         summary=request.summary,
         csv=request.csv,
+        report=request.report,
+        report_file=request.report_file,
         strict=request.strict,
         as_json=request.as_json,
     )

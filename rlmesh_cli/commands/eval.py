@@ -295,6 +295,12 @@ def eval_command(
     csv: Annotated[
         Path | None, typer.Option("--csv", help="Write a line for each episode.", rich_help_panel=_SHOW)
     ] = None,
+    report: Annotated[
+        bool, typer.Option("--report", help="Write report.html into the run's folder.", rich_help_panel=_SHOW)
+    ] = False,
+    report_file: Annotated[
+        Path | None, typer.Option("--report-file", help="Write that page here instead.", rich_help_panel=_SHOW)
+    ] = None,
 ) -> None:
     """Score a policy: play seeded episodes, print what happened, write the run.
 
@@ -359,6 +365,8 @@ def eval_command(
                 junit=junit,
                 summary=summary,
                 csv=csv,
+                report=report,
+                report_file=report_file,
             )
         )
     raise typer.Exit(int(code))

@@ -34,7 +34,7 @@ def bins_of(values: Sequence[float], most: int = _MOST) -> Bins:
     Whole numbers get bins of a whole width.
     """
     low, high = min(values), max(values)
-    width = _round_up(high / most - low / most)
+    width = round_up(high / most - low / most)
     if all(map(float.is_integer, map(float, values))):
         width = max(1.0, width)
     if not width or not math.isfinite(low / width) or not math.isfinite(high / width):
@@ -43,7 +43,7 @@ def bins_of(values: Sequence[float], most: int = _MOST) -> Bins:
     return Bins(start, width, min(most + 1, math.floor(high / width - start / width) + 1))
 
 
-def _round_up(width: float) -> float:
+def round_up(width: float) -> float:
     """Return the next of 1, 2, 5, 10, 20, ... and their tenths; 0 for 0."""
     if width <= 0:
         return 0.0
@@ -53,4 +53,4 @@ def _round_up(width: float) -> float:
 
 def block_size(count: int, most: int) -> int:
     """Return how many neighbours make a block, so that there are at most `most`: 1, 2, 5, 10, 20, ..."""
-    return max(1, round(_round_up(count / most))) if count > most else 1
+    return max(1, round(round_up(count / most))) if count > most else 1

@@ -30,7 +30,7 @@ class Sentence(msgspec.Struct, frozen=True):
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """A cell of a table. key: what it is sorted by, its text if None. outcome: shown by a colour beside the text."""
+    """A cell of a table. key: what it is sorted by; its text if None. outcome: a colour beside the text."""
 
     text: str
     key: float | str | None = None
@@ -54,7 +54,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
-    """A table. filters: outcomes to choose from, if it can be filtered. note: what it leaves out."""
+    """A table. note: what it leaves out. is_sortable: by its headers. filters: outcomes that it can be held to."""
 
     kind: ClassVar[str] = "table"
     id: str
@@ -62,6 +62,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     note: str = ""
+    is_sortable: bool = False
     is_filtered: bool = False
     filters: tuple[str, ...] = ()
 
@@ -84,7 +85,10 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Meter(msgspec.Struct, frozen=True, kw_only=True):
-    """A value with its interval on an axis from `start` to `end`. marks: (value, name) of bars it is held against."""
+    """A value with its interval on an axis from `start` to `end`. marks: (value, name) of bars it is held against.
+
+    is_signed: whether it is a difference; then the first mark is that of none.
+    """
 
     name: str
     value: str
@@ -96,6 +100,7 @@ class Meter(msgspec.Struct, frozen=True, kw_only=True):
     low: float | None = None
     high: float | None = None
     marks: tuple[tuple[float, str], ...] = ()
+    is_signed: bool = False
 
     def share(self, value: float) -> float:
         """Return where a value lies on the axis, from 0 to 100."""

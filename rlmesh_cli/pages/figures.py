@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from rlmesh_cli.episodes import EpisodeResult
@@ -168,7 +169,7 @@ def squares(
 ) -> Figure:
     """Return a square for each item, line by line.
 
-    items: (class, key of its entry, text). legend: (class, its name, its colour); classes without an item are left out.
+    items: (class, key of its entry, text). legend: (class, its name, its colour); those without an item are left out.
     """
     found = {kind for kind, _, _ in items}
     legend = [known for known in legend if known[0] in found]
@@ -218,16 +219,16 @@ def squares(
                 *keys,
             ],
             "layout": {
-                "xaxis": axis("place in its line", showgrid=False, zeroline=False, range=[-0.6, width - 0.4]),
+                "xaxis": axis("place in the row", showgrid=False, zeroline=False, range=[-0.6, width - 0.4]),
                 "yaxis": axis(
-                    "index of the first",
+                    "row starts at",
                     autorange="reversed",
                     showgrid=False,
                     zeroline=False,
                     tickvals=list(starts)[:: math.ceil(len(starts) / 8)],
                 ),
                 "showlegend": True,
-                "height": min(620, 150 + 20 * len(starts)),
+                "height": min(620, 130 + 24 * len(starts)),
             },
         },
         picks="entry",
@@ -248,7 +249,7 @@ def _rates(rows: Sequence[EpisodeResult], outcomes: Sequence[Outcome], listed: s
     return Figure(
         id="strip",
         title="Success by seed",
-        caption=f"{len(rows):,} episodes are too many for a square each: the rate of {size:,} neighbours, in the order of the plan.",
+        caption=f"{len(rows):,} episodes are too many for a square each: the rate of {size:,} neighbours in the plan.",
         spec={
             "data": [
                 {
@@ -287,6 +288,7 @@ def by_seed(rows: Sequence[EpisodeResult], *, prefix: str, listed: str) -> Figur
         return None
     if len(kept) > DRAWN:
         return _bands(kept, listed)
+    is_seeded = counts_up(kept)
     traces = []
     for outcome, name in NAMES.items():
         chosen = [row for row in kept if outcome_of(row) == outcome]
@@ -296,7 +298,7 @@ def by_seed(rows: Sequence[EpisodeResult], *, prefix: str, listed: str) -> Figur
                     "type": "scatter",
                     "mode": "markers",
                     "name": name,
-                    "x": [row.index for row in chosen],
+                    "x": [row.seed if is_seeded else row.index for row in chosen],
                     "y": [row.return_ for row in chosen],
                     "marker": {"color": f"@{outcome}", "symbol": _SYMBOLS[outcome], "size": 8},
                     "customdata": [f"{prefix}{row.index}" for row in chosen],
@@ -307,11 +309,11 @@ def by_seed(rows: Sequence[EpisodeResult], *, prefix: str, listed: str) -> Figur
     return Figure(
         id="by-seed",
         title="Return by seed",
-        caption="A point an episode, in the order of the plan. Choose one to see its details and its video.",
+        caption="A point an episode. Choose one to see its details and its video.",
         spec={
             "data": traces,
             "layout": {
-                "xaxis": axis("episode (index in the plan)"),
+                "xaxis": axis("seed" if is_seeded else "episode (index in the plan)"),
                 "yaxis": axis("return (sum of rewards)"),
                 "hovermode": "closest",
             },
@@ -319,6 +321,14 @@ def by_seed(rows: Sequence[EpisodeResult], *, prefix: str, listed: str) -> Figur
         picks="entry",
         is_wide=True,
     )
+
+
+def counts_up(rows: Sequence[EpisodeResult]) -> bool:
+    """Tell whether seeds rise with the plan and leave no wide gaps, so that they can be an axis."""
+    seeds = [row.seed for row in rows if row.seed is not None]
+    if len(seeds) < len(rows) or any(one >= other for one, other in pairwise(seeds)):
+        return False
+    return seeds[-1] - seeds[0] < 4 * len(seeds)
 
 
 def _bands(rows: Sequence[EpisodeResult], listed: str) -> Figure:
@@ -335,7 +345,10 @@ def _bands(rows: Sequence[EpisodeResult], listed: str) -> Figure:
     return Figure(
         id="by-seed",
         title="Return by seed",
-        caption=f"{len(rows):,} episodes are too many for a point each: the median of {size:,} neighbours, and a line from the least to the greatest.",
+        caption=(
+            f"{len(rows):,} episodes are too many for a point each: the median of {size:,} neighbours in the plan, "
+            "and a line from the least to the greatest."
+        ),
         spec={
             "data": [
                 {
@@ -397,7 +410,7 @@ def amounts(
                     "text": [plotted(text) for _, _, text in parts],
                     "textposition": "auto",
                     "cliponaxis": False,
-                    "marker": {"color": "@success"},
+                    "marker": {"color": "@bar"},
                     "hoverinfo": "none",
                 }
             ],
@@ -405,7 +418,7 @@ def amounts(
                 "xaxis": axis(unit, rangemode="tozero"),
                 "yaxis": axis(names, type="category", autorange="reversed", automargin=True),
                 "showlegend": False,
-                "height": 130 + 34 * len(parts),
+                "height": 92 + 34 * len(parts),
             },
         },
         table=Table(

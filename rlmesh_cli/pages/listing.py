@@ -24,8 +24,8 @@ def choose(
 ) -> tuple[list[EpisodeResult], str]:
     """Return the rows to list, in the order of the plan, and a sentence on those that are left out.
 
-    Of many these are listed: those with a video, those that errored, the worst and the first, a quarter each at most
-    but for the first, which fill what is left. filmed: ids of episodes with a video.
+    Of many these are listed: those with a video, those that errored and the worst, a quarter each at most, and the
+    first, which fill what is left. filmed: ids of episodes with a video.
     """
     if len(rows) <= most:
         return list(rows), ""
@@ -82,6 +82,7 @@ def episode_table(
             for row in rows
         ),
         note=note,
+        is_sortable=True,
         is_filtered=True,
         filters=("success", "failure", "unknown", "error"),
     )
@@ -158,6 +159,7 @@ def _lines(row: EpisodeResult) -> Iterable[Line]:
     spent = row.seconds
     yield Line(
         "seconds",
-        f"{spent.total:.3g} (env {spent.env:.3g}, policy {spent.policy:.3g}, adapter {spent.adapter:.3g}), lane {row.lane}",
+        f"{spent.total:.3g}: env {spent.env:.3g}, policy {spent.policy:.3g}, adapter {spent.adapter:.3g}; "
+        f"lane {row.lane}",
     )
     yield Line("hashes", f"start {row.start_hash or 'none'}, trace {row.trace_hash}")

@@ -10,7 +10,7 @@ from rlmesh_cli.wording import number, signed
 
 from .bins import block_size
 from .facts import Figure
-from .figures import DRAWN, axis, squares
+from .figures import DRAWN, axis, counts_up, squares
 
 #: What became of a pair -> how it is read, its colour, and its symbol.
 KINDS = {
@@ -44,7 +44,7 @@ def told(pair: Pair) -> str:
 
 
 def differences(pairs: Sequence[Pair], keys: Sequence[str], *, listed: str) -> Figure | None:
-    """Return the difference of the return by pair; None where none is finite. keys: of the entries of the pairs."""
+    """Return the difference of the return by pair; None where none is finite. keys: of their entries."""
     kept = [
         (place, pair, key)
         for place, (pair, key) in enumerate(zip(pairs, keys, strict=True))
@@ -54,6 +54,7 @@ def differences(pairs: Sequence[Pair], keys: Sequence[str], *, listed: str) -> F
         return None
     if len(kept) > DRAWN:
         return _blocks([(place, difference_of(pair)) for place, pair, _ in kept], listed)
+    is_seeded = counts_up([pair.base for _, pair, _ in kept])
     traces = []
     for kind, (name, colour, _) in KINDS.items():
         chosen = [known for known in kept if kind_of(known[1]) == kind]
@@ -62,7 +63,8 @@ def differences(pairs: Sequence[Pair], keys: Sequence[str], *, listed: str) -> F
                 {
                     "type": "bar",
                     "name": name,
-                    "x": [place for place, _, _ in chosen],
+                    "x": [pair.base.seed if is_seeded else place for place, pair, _ in chosen],
+                    "width": 0.9,
                     "y": [difference_of(pair) for _, pair, _ in chosen],
                     "marker": {"color": colour},
                     "customdata": [key for _, _, key in chosen],
@@ -75,13 +77,13 @@ def differences(pairs: Sequence[Pair], keys: Sequence[str], *, listed: str) -> F
     return Figure(
         id="differences",
         title="Difference of the return by seed",
-        caption="NEW - BASE, a bar a pair, in the order of BASE. Choose one to see both episodes and their videos.",
+        caption="NEW - BASE, a bar a pair. Choose one to see both episodes and their videos.",
         spec={
             "data": traces,
             "layout": {
                 "barmode": "overlay",
-                "xaxis": axis("pair (in the order of BASE)"),
-                "yaxis": axis("NEW - BASE (return)", zeroline=True),
+                "xaxis": axis("seed" if is_seeded else "pair (in the order of BASE)"),
+                "yaxis": axis("NEW - BASE (return)"),
             },
         },
         picks="entry",
@@ -97,7 +99,7 @@ def _blocks(values: Sequence[tuple[int, float]], listed: str) -> Figure:
     return Figure(
         id="differences",
         title="Difference of the return by seed",
-        caption=f"{len(values):,} pairs are too many for a bar each: the mean of NEW - BASE of {size:,} neighbours.",
+        caption=f"{len(values):,} pairs are too many for a bar each: the mean NEW - BASE of {size:,} neighbours.",
         spec={
             "data": [
                 {

@@ -14,16 +14,15 @@ from rlmesh_cli.metric_judging import MetricComparison
 from rlmesh_cli.pairing import Pair
 from rlmesh_cli.wording import number, signed
 
+from .bins import round_up
 from .clips import Reel
 from .facts import (
     Block,
     Cell,
     Column,
     Entry,
-    Facts,
     Figures,
     Group,
-    Line,
     Meter,
     Meters,
     Page,
@@ -33,6 +32,7 @@ from .facts import (
     Sentences,
     Severity,
     Table,
+    Text,
 )
 from .figures import DRAWN
 from .listing import LISTED, side_of
@@ -71,7 +71,7 @@ def pair_page(
     sides = (("BASE", base, "b"), ("NEW", new, "n"))
     return Page(
         title=f"{new.run.name} against {base.run.name}",
-        heading=f"{new.policy} against {base.policy} on {new.env}",
+        heading=f"{new.called} against {base.called} on {new.env}",
         lead=f"BASE {base.run.name} · NEW {new.run.name}",
         claim=f"{claim(comparison)}.",
         verdict=Sentence(words(comparison.verdict), _SEVERITIES[comparison.verdict]),
@@ -81,7 +81,7 @@ def pair_page(
             Section("metrics", "Metrics", (_metrics_table(comparison),)),
             Section("plots", "Plots", drawn_blocks),
             Section("flips-section", "Flips", tuple(_flip_blocks(comparison, keys))),
-            Section("divergence", "First divergence", (_divergence(base, new, divergence),)),
+            Section("divergence", "First divergence", _divergence(base, new, divergence)),
             Section(
                 "pairs-section",
                 "Pairs",
@@ -135,9 +135,9 @@ def _meter(metric: MetricComparison, comparison: Comparison) -> Meter:
             1e-12,
         )
     )
-    reach *= 1.15
     unit = " points" if metric.metric == SUCCESS else ""
     scale = 100 if metric.metric == SUCCESS else 1
+    reach = round_up(reach * 1.05 * scale) / scale
     marks = [(0.0, "no difference")]
     if metric.margin is not None and metric.verdict is not None:
         marks.append((-metric.margin, f"margin -{number(metric.margin * scale)}{unit}"))
@@ -152,6 +152,7 @@ def _meter(metric: MetricComparison, comparison: Comparison) -> Meter:
         low=None if interval is None else interval.low,
         high=None if interval is None else interval.high,
         marks=tuple(marks),
+        is_signed=True,
     )
 
 
@@ -175,7 +176,7 @@ def _sides_table(base: Opened, new: Opened) -> Table:
         caption="Both runs",
         columns=(Column("run"), Column("policy"), Column("name", "text"), Column("what it shows", "text")),
         rows=tuple(
-            Row((Cell(side), Cell(known.policy), Cell(known.run.name), Cell(run_claim(known.evaluation))))
+            Row((Cell(side), Cell(known.called), Cell(known.run.name), Cell(run_claim(known.evaluation))))
             for side, known in (("BASE", base), ("NEW", new))
         ),
     )
@@ -207,8 +208,9 @@ def _choose(pairs: Sequence[Pair]) -> tuple[list[int], str]:
             break
         chosen.setdefault(place)
     note = (
-        f"Of {len(pairs):,} pairs {len(chosen):,} are listed: {len(flips):,} that flipped, {len(errored):,} that errored, "
-        f"{len(by_difference):,} of the greatest difference, and the first of the others. The numbers count every one."
+        f"Of {len(pairs):,} pairs {len(chosen):,} are listed: {len(flips):,} that flipped, {len(errored):,} that "
+        f"errored, {len(by_difference):,} of the greatest difference, and the first of the others. "
+        "The numbers count every one."
     )
     return sorted(chosen), note
 
@@ -240,6 +242,7 @@ def _pairs_table(listed: Sequence[tuple[Pair, str, int]], base: Opened, new: Ope
         ),
         rows=tuple(_pair_row(pair, key, place, base, new) for pair, key, place in listed),
         note=note,
+        is_sortable=True,
         is_filtered=True,
         filters=("success", "failure", "unknown", "error"),
     )
@@ -302,6 +305,7 @@ def _flip_blocks(comparison: Comparison, keys: Sequence[str]) -> Iterable[Block]
     yield Table(
         id="flip-table",
         caption="Pairs that flipped",
+        is_sortable=True,
         columns=(
             Column("seed", "number"),
             Column("flip"),
@@ -312,9 +316,10 @@ def _flip_blocks(comparison: Comparison, keys: Sequence[str]) -> Iterable[Block]
     )
 
 
-def _divergence(base: Opened, new: Opened, found: Sequence[str] | None) -> Block:
+def _divergence(base: Opened, new: Opened, found: Sequence[str] | None) -> tuple[Block, ...]:
     if found is not None:
-        return Sentences(tuple(Sentence(line) for line in found))
+        return (Sentences(tuple(Sentence(line) for line in found)),)
     folders = " ".join(shlex.quote(str(known.run.folder)) for known in (base, new))
-    text = "Not looked for: an episode of both would be played again. This does so:"
-    return Facts((Line(text, f"rlmesh compare {folders} --first-divergence"),))
+    text = "Not looked for, as an episode of both has to be played again. This does so:"
+    command = Text("", f"rlmesh compare {folders} --first-divergence")
+    return Sentences((Sentence(text, "note"),)), command

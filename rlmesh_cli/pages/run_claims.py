@@ -25,7 +25,8 @@ def run_claim(run: Evaluation) -> str:
         parts.append(f"Success was not reported in {over}")
     else:
         known = success.successes + success.failures + success.errored
-        text = f"{success.rate * 100:.1f} % of {counted(known, 'episode')} succeeded ({success.successes:,} of {known:,}"
+        text = f"{success.rate * 100:.1f} % of {counted(known, 'episode')} succeeded"
+        text += f" ({success.successes:,} of {known:,}"
         parts.append(f"{text}{_interval(success.interval, 100, ' %')})")
         if known != summary.episodes or of:
             parts.append(

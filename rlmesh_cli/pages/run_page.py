@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from rlmesh_cli.documents import shortened
 from rlmesh_cli.evaluation import Evaluation
 from rlmesh_cli.exits import Exit
 from rlmesh_cli.judgement.intervals import Interval
@@ -44,7 +45,7 @@ from .origins import origin_blocks, plan_blocks, probe_blocks
 from .run_claims import bar_sentence, run_claim, run_meters, run_verdict
 
 #: Name of the table of episodes.
-EPISODES = "episodes"
+EPISODES = "episode-table"
 
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +65,13 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True):
     def policy(self) -> str:
         """What the record calls the policy."""
         return policy_name(self.run.record)
+
+    @property
+    def called(self) -> str:
+        """The policy with the arguments that it was made with."""
+        params = self.run.record["route"].get("policy", {}).get("params") or {}
+        given = ", ".join(f"{name}={value}" for name, value in params.items())
+        return f"{self.policy} ({shortened(given)})" if given else self.policy
 
 
 def opened(run: StoredRun) -> Opened:
@@ -89,7 +97,7 @@ def run_page(known: Opened, folder: Path, *, made: str) -> Page:
     bars_ = bars_of(known)
     return Page(
         title=f"{known.policy} on {known.env}",
-        heading=f"{known.policy} on {known.env}",
+        heading=f"{known.called} on {known.env}",
         lead=lead_of(known),
         claim=run_claim(known.evaluation),
         verdict=run_verdict(known.evaluation, [(bar.name, bar.text.partition(":")[0]) for bar in bars_]),
@@ -97,7 +105,7 @@ def run_page(known: Opened, folder: Path, *, made: str) -> Page:
         sections=(
             Section("summary", "Summary", (summary_facts(known.evaluation), *control_blocks(known.evaluation))),
             Section("plots", "Plots", tuple(plot_blocks(known, entries))),
-            Section(EPISODES, "Episodes", (table, *video_blocks([known], reel, entries))),
+            Section("episodes", "Episodes", (table, *video_blocks([known], reel, entries))),
             Section("advisories", "Advisories", (advisory_block(known.evaluation, prefix=""),)),
             Section("plan", "Plan", plan_blocks(known.run)),
             Section("probe", "Probe", probe_blocks(known.run, prefix="")),
@@ -249,7 +257,7 @@ def _actuators(record: dict[str, Any]) -> Figure | None:
         parts,
         id="actuators",
         title="Action saturation",
-        caption="Share of the numbers sent that stood at an end of their range, those that were clipped to it among them.",
+        caption="Share of the numbers sent that stood at an end of their range, clipped ones among them.",
         unit="at an end of the range (%)",
         names="role",
     )
@@ -279,10 +287,14 @@ def _times(known: Opened) -> Figure | None:
         [(name, seconds, f"{seconds:.3g} s ({seconds / whole * 100:.0f} %)") for name, seconds in parts.items()],
         id="times",
         title="Time ledger",
-        caption=f"{caption} {ledger.advice.capitalize()}{'.' if ledger.advice else ''}".strip(),
+        caption=f"{caption} {_as_sentence(ledger.advice)}".strip(),
         unit="time (s)",
         names="part",
     )
+
+
+def _as_sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
 def advisory_block(evaluation: Evaluation, *, prefix: str) -> Block:
@@ -322,8 +334,8 @@ def video_blocks(runs: Sequence[Opened], reel: Reel, entries: Sequence[Entry]) -
     elif not reel.is_embedded:
         said.append(
             Sentence(
-                f"{counted(count, 'video')} of {reel.bytes / 2**20:.0f} MiB together are linked, not part of this page "
-                f"(up to {EMBEDDED // 2**20} MiB would be): keep the page beside them.",
+                f"{counted(count, 'video')} of {reel.bytes / 2**20:.0f} MiB together are linked, not part of this "
+                f"page (up to {EMBEDDED // 2**20} MiB would be): keep the page beside them.",
                 "note",
             )
         )

@@ -61,7 +61,7 @@ def several_page(runs: Sequence[Opened], folder: Path, *, made: str) -> Page:
             Group("Plan and probe", (*plan_blocks(known.run), *probe_blocks(known.run, prefix=f"r{at}-"))),
             Group("Provenance", origin_blocks(known.run)),
         ]
-        sections.append(Section(f"run-{at + 1}", f"{at + 1}. {known.policy} on {known.env}", tuple(blocks)))
+        sections.append(Section(f"run-{at + 1}", f"{at + 1}. {known.called} on {known.env}", tuple(blocks)))
     figures = tuple(figure for figure in (_rates(runs), _returns(runs)) if figure is not None)
     return Page(
         title=f"{len(runs)} runs",
@@ -83,6 +83,7 @@ def _runs_table(runs: Sequence[Opened]) -> Table:
     return Table(
         id="run-table",
         caption="Runs",
+        is_sortable=True,
         columns=(
             Column("run", "number"),
             *(Column(name, "text") for name in ("policy", "environment")),
@@ -103,7 +104,7 @@ def _run_row(at: int, known: Opened) -> Row:
     return Row(
         (
             Cell(str(at + 1), at, href=f"#run-{at + 1}"),
-            Cell(known.policy),
+            Cell(known.called),
             Cell(known.env),
             Cell(known.evaluation.status),
             Cell("n/a" if rate is None else f"{rate * 100:.1f} %", rate),

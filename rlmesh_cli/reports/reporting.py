@@ -9,8 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rlmesh_adapters.errors import HarnessError
+from rlmesh_cli.documents import printable
 from rlmesh_cli.evaluation import Evaluation
 from rlmesh_cli.exits import Exit
+from rlmesh_cli.pages.extra import REPORT, check_extra
+from rlmesh_cli.run_reader import read_run
+from rlmesh_cli.stored_evaluation import NoEpisodeError
 from rlmesh_cli.telling import say, say_mistake
 
 from .csv_rows import csv_text
@@ -28,13 +32,22 @@ class Reporting:
     """The reports of one run.
 
     junit, summary, csv: their files; None is not wanted. strict: whether cautions count as a missed bar.
+    report: whether a page is wanted; report_file: where, if not into the run's folder.
     as_json: whether standard output belongs to a JSON document.
 
     Raises HarnessError where a file could not be written, before anything is played.
     """
 
     def __init__(
-        self, *, junit: Path | None, summary: Path | None, csv: Path | None, strict: bool, as_json: bool
+        self,
+        *,
+        junit: Path | None,
+        summary: Path | None,
+        csv: Path | None,
+        strict: bool,
+        as_json: bool,
+        report: bool = False,
+        report_file: Path | None = None,
     ) -> None:
         self._strict = strict
         self._command = shlex.join(["rlmesh", *sys.argv[1:]])
@@ -46,7 +59,15 @@ class Reporting:
             self._writers.append((_open_summary(summary), _summary))
         if csv is not None:
             self._writers.append((open_target(csv, "--csv"), _csv))
+        self._has_page = report or report_file is not None
+        self._page: Target | None = None
+        if self._has_page:
+            check_extra("--report" if report else "--report-file")
+        if report_file is not None:
+            self._page = open_target(report_file, "--report-file")
         targets = [target for target, _ in self._writers]
+        if self._page is not None:
+            targets.append(self._page)
         refuse_shared_files(targets)
         flags = [target.flag for target in targets if target.way == "output"]
         if flags and as_json:
@@ -57,7 +78,7 @@ class Reporting:
 
     def finish(self, evaluation: Evaluation, code: Exit) -> HarnessError | None:
         """Write the reports of a run that was played; return what kept one from being written."""
-        return self._write(
+        unwritten = self._write(
             Report(
                 code=code,
                 evaluation=evaluation,
@@ -66,6 +87,7 @@ class Reporting:
                 record=read_record(evaluation.folder),
             )
         )
+        return unwritten or self._write_page(evaluation.folder)
 
     def fail(self, code: Exit, cause: str, folder: Path | None = None) -> None:
         """Write the reports of a run that has no result, unless they were written; say what cannot be written.
@@ -91,8 +113,28 @@ class Reporting:
                 record=record,
             )
         )
+        if evaluation is not None:
+            unwritten = unwritten or self._write_page(evaluation.folder)
         if unwritten is not None:
             say_mistake(unwritten)
+
+    def _write_page(self, folder: Path) -> HarnessError | None:
+        """Write the page of a run, if it is wanted, from what its folder holds; return what kept it from that."""
+        if not self._has_page:
+            return None
+        from rlmesh_cli.pages.making import run_html  # noqa: PLC0415 - an extra, and slow to import
+
+        try:
+            target = self._page or open_target(folder / REPORT, "--report")
+            write_report(target, run_html(read_run(folder), target.path.parent))
+        except NoEpisodeError as error:
+            say(f"rlmesh: no report: {printable(error.cause)}")
+            return None
+        except HarnessError as error:
+            return error
+        if target.way != "output":
+            say(f"rlmesh: report {printable(str(target.path))}")
+        return None
 
     def _write(self, report: Report) -> HarnessError | None:
         first: HarnessError | None = None

@@ -38,10 +38,10 @@
       tickfont: { size: 12, color: muted },
     });
     return {
-      height: 300, margin: { l: 48, r: 12, t: 24, b: 44 }, dragmode: false,
+      height: 300, margin: { l: 48, r: 12, t: 24, b: own.showlegend === false ? 44 : 76 }, dragmode: false,
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: ink },
-      legend: { orientation: "h", x: 0, y: -0.28, yanchor: "top", font: { color: ink } },
+      legend: { orientation: "h", xref: "container", x: 0.01, yref: "container", y: 0, yanchor: "bottom", font: { color: ink } },
       hoverlabel: { align: "left", bgcolor: paper, bordercolor: muted, font: { color: ink } },
       bargap: 0.06, ...own, ...(width ? { width } : {}), xaxis: axis(own.xaxis), yaxis: axis(own.yaxis),
     };
