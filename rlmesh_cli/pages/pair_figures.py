@@ -10,7 +10,8 @@ from rlmesh_cli.wording import number, signed
 
 from .bins import block_size
 from .facts import Figure
-from .figures import DRAWN, axis, counts_up, squares
+from .figures import DRAWN, axis, counts_up
+from .strips import squares
 
 #: What became of a pair -> how it is read, its colour, and its symbol.
 KINDS = {

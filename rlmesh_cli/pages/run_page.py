@@ -21,6 +21,7 @@ from rlmesh_cli.times import time_ledger
 from rlmesh_cli.wording import counted, level, number, signed
 
 from .clips import EMBEDDED, Footage, Reel, footage_of
+from .courses import by_seed
 from .facts import (
     Block,
     Cell,
@@ -39,10 +40,12 @@ from .facts import (
     Sentences,
     Table,
 )
-from .figures import amounts, by_seed, histogram, strip
+from .figures import amounts
 from .listing import choose, entry_of, episode_table
 from .origins import origin_blocks, plan_blocks, probe_blocks
 from .run_claims import bar_sentence, run_claim, run_meters, run_verdict
+from .spreads import histogram
+from .strips import strip
 
 #: Name of the table of episodes.
 EPISODES = "episode-table"
