@@ -45,7 +45,7 @@ def squares(
 ) -> Figure:
     """Return a square for each item, line by line.
 
-    items: (class, key of its entry, text). legend: (class, its name, its colour), of which only those that occur count.
+    items: (class, key of its entry, text). legend: (class, its name, its colour), used where they occur.
     """
     found = {kind for kind, _, _ in items}
     legend = [known for known in legend if known[0] in found]
