@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rlmesh_cli.judgement.intervals import Interval
@@ -86,7 +86,8 @@ def _runs_table(runs: Sequence[Opened]) -> Table:
         is_sortable=True,
         columns=(
             Column("run", "number"),
-            *(Column(name, "text") for name in ("policy", "environment")),
+            Column("policy"),
+            *([Column("environment")] if _envs(runs) > 1 else []),
             Column("status"),
             Column("success", "number"),
             Column("interval"),
@@ -94,34 +95,37 @@ def _runs_table(runs: Sequence[Opened]) -> Table:
             Column("interval of the mean"),
             *(Column(name, "number") for name in ("episodes", "errors")),
         ),
-        rows=tuple(_run_row(at, known) for at, known in enumerate(runs)),
+        rows=tuple(_run_row(at, known, has_env=_envs(runs) > 1) for at, known in enumerate(runs)),
     )
 
 
-def _run_row(at: int, known: Opened) -> Row:
+def _envs(runs: Sequence[Opened]) -> int:
+    return len({known.env for known in runs})
+
+
+def _run_row(at: int, known: Opened, *, has_env: bool) -> Row:
     summary = known.evaluation.summary
     rate, returns = summary.success.rate, summary.returns
     return Row(
         (
             Cell(str(at + 1), at, href=f"#run-{at + 1}"),
             Cell(known.called),
-            Cell(known.env),
+            *([Cell(known.env)] if has_env else []),
             Cell(known.evaluation.status),
             Cell("n/a" if rate is None else f"{rate * 100:.1f} %", rate),
-            Cell(_ends(summary.success.interval, 100, " %")),
+            Cell(_ends(summary.success.interval, lambda rate: f"{rate * 100:.1f} %")),
             Cell("n/a" if returns is None else number(returns.mean), None if returns is None else returns.mean),
-            Cell(_ends(None if returns is None else returns.interval, 1, "")),
+            Cell(_ends(None if returns is None else returns.interval, number)),
             Cell(f"{summary.episodes:,} of {summary.planned:,}", summary.episodes),
             Cell(f"{summary.errors:,}", summary.errors),
         )
     )
 
 
-def _ends(interval: Interval | None, scale: float, unit: str) -> str:
+def _ends(interval: Interval | None, shown: Callable[[float], str]) -> str:
     if interval is None:
         return "-"
-    ends = f"{number(round(interval.low * scale, 1))} to {number(round(interval.high * scale, 1))}"
-    return f"{ends}{unit} ({level(interval)})"
+    return f"{shown(interval.low)} to {shown(interval.high)} ({level(interval)})"
 
 
 def _rates(runs: Sequence[Opened]) -> Figure | None:

@@ -165,11 +165,14 @@
   const sideNode = (side) => {
     const node = made("div");
     if (side.name) node.append(made("h3", side.name));
+    const clips = made("div", "", "clips");
+    if (side.clips.length) node.append(clips);
     for (const [id, label] of side.clips) {
-      const video = made("video");
+      const video = made("video"), figure = made("figure");
       Object.assign(video, { controls: true, muted: true, playsInline: true, src: sourceOf(id) });
       video.setAttribute("aria-label", label);
-      node.append(video, made("p", label, "note"));
+      figure.append(video, made("figcaption", label));
+      clips.append(figure);
     }
     const list = made("dl", "", "facts");
     for (const line of side.lines) {
