@@ -40,6 +40,8 @@ def bins_of(values: Sequence[float], most: int = _MOST) -> Bins:
     if not width or not math.isfinite(low / width) or not math.isfinite(high / width):
         width = max(1.0, abs(low))
     start = math.floor(low / width) * width
+    if not math.isfinite(start):  # the round number below has no float
+        start = low
     return Bins(start, width, min(most + 1, math.floor(high / width - start / width) + 1))
 
 

@@ -38,8 +38,8 @@ def run_claim(run: Evaluation) -> str:
     if returns is not None:
         parts.append(f"mean return {number(returns.mean)}{_bracketed(returns)}")
     if summary.errors:
-        counts = "count as failures" if success.rate is not None else "have no return"
-        parts.append(f"{counted(summary.errors, 'episode')} errored and {counts}")
+        counts = "counted as failed" if success.rate is not None else "without a return"
+        parts.append(f"{counted(summary.errors, 'episode')} errored, {counts}")
     return "; ".join(parts) + "."
 
 

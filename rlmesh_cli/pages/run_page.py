@@ -127,7 +127,10 @@ def lead_of(known: Opened) -> str:
 
 def bars_of(known: Opened) -> tuple[Sentence, ...]:
     """Return the bars that a run was held against, and what came of each."""
-    report = Report(code=Exit.DONE, evaluation=known.evaluation, strict=False, command="", record=known.run.record)
+    record = known.run.record
+    sittings = record.get("sessions") or [record]
+    is_strict = "--strict" in (sittings[-1].get("argv") or ())
+    report = Report(code=Exit.DONE, evaluation=known.evaluation, strict=is_strict, command="", record=record)
     return tuple(bar_sentence(bar.name, bar.state, bar.text) for bar in bars(report))
 
 
@@ -343,7 +346,13 @@ def video_blocks(runs: Sequence[Opened], reel: Reel, entries: Sequence[Entry]) -
             )
         )
     if count > len(reel.clips):
-        said.append(Sentence(f"{count - len(reel.clips):,} videos are of episodes that are not listed.", "note"))
+        hidden = counted(count - len(reel.clips), "more video")
+        said.append(
+            Sentence(
+                f"There {'is' if hidden.startswith('1 ') else 'are'} {hidden} of episodes that are not listed.",
+                "note",
+            )
+        )
     if steps:
         said.append(Sentence(f"Steps of {counted(steps, 'episode')} are linked from their details.", "note"))
     blocks: list[Block] = [Gallery(tuple(reel.clips))] if reel.clips else []

@@ -242,7 +242,8 @@ from pathlib import Path
 from rlmesh_cli.evaluation_command import Request, run
 sys.path.insert(0, "tests")
 assert run(Request(policy="zero", env="cli_toys:Steps", episodes=1, as_json=True, out=Path(sys.argv[1]))) == 0
-found = [name for name in sys.modules if name.startswith(("rlmesh_cli.reports", "xml", "rich"))]
+unwanted = ("rlmesh_cli.reports", "rlmesh_cli.pages", "jinja2", "plotly", "xml", "rich")
+found = [name for name in sys.modules if name.startswith(unwanted)]
 assert found == [], found
 """
 

@@ -1,0 +1,444 @@
+"""What a page says: its numbers are those of the run, its text is text, and what it leaves out is told."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import plotly.graph_objects
+import pytest
+from cli_toys import errored, play, row
+from hypothesis import given
+from hypothesis import strategies as st
+from pages_toys import EVIL, data_of, evil_folder, run_folder
+from stored import golden_copy, rows
+
+from rlmesh_cli.comparing import Judging, compare
+from rlmesh_cli.pages import clips
+from rlmesh_cli.pages.bins import bins_of, block_size
+from rlmesh_cli.pages.facts import Figure, Figures, Page
+from rlmesh_cli.pages.labels import plotted, scripted
+from rlmesh_cli.pages.listing import choose
+from rlmesh_cli.pages.making import pair_html, run_html, several_html
+from rlmesh_cli.pages.pair_page import pair_page
+from rlmesh_cli.pages.run_page import opened, run_page
+from rlmesh_cli.run_reader import read_run
+
+
+def page_of(folder: Path) -> Page:
+    return run_page(opened(read_run(folder)), folder, made="")
+
+
+def figures_of(page: Page) -> dict[str, Figure]:
+    """Return the plots of a page by their ids."""
+    blocks = [block for section in page.sections for block in section.blocks]
+    return {figure.id: figure for block in blocks if isinstance(block, Figures) for figure in block.items}
+
+
+class Reader(HTMLParser):
+    """Reads a page as a browser does, as far as tags and text outside of scripts go."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.handlers: list[str] = []
+        self.text: list[str] = []
+        self._script = False
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self._script = tag in ("script", "style")
+        self.links += [value or "" for name, value in attrs if name in ("href", "src", "action", "poster")]
+        self.handlers += [name for name, _ in attrs if name.startswith("on")]
+
+    def handle_endtag(self, tag):
+        self._script = False
+
+    def handle_data(self, data):
+        if not self._script:
+            self.text.append(data)
+
+
+# Numbers
+
+
+def test_numbers_are_those_of_the_summary(tmp_path, capsys):
+    """A run that was played; its summary.json is the oracle."""
+    code, folder = play(
+        tmp_path, "random", "cli_toys:Steps", episodes=12, success="return >= 21", gates=("success_rate >= 0.9",)
+    )
+    assert code == 1
+    assert folder is not None
+    told = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    page = page_of(folder)
+    interval, returns = told["success"]["interval"], told["returns"]
+    assert page.claim == (
+        f"{told['success_rate'] * 100:.1f} % of 12 episodes succeeded ({told['success']['successes']} of 12; "
+        f"95 % interval {interval['low'] * 100:.1f} to {interval['high'] * 100:.1f} %); "
+        f"mean return {returns['mean']:.2f} (95 % interval {returns['interval']['low']:.2f} to "
+        f"{returns['interval']['high']:.2f})."
+    ).replace(".00", "")
+    rate, mean = page.top[0].items
+    assert (rate.point, rate.low, rate.high) == (told["success_rate"], interval["low"], interval["high"])
+    assert (mean.point, mean.low) == (returns["mean"], returns["interval"]["low"])
+    assert (mean.start, mean.end) == (returns["min"], returns["max"])
+    assert rate.marks == ((0.9, "gate >= 0.9"),)
+    assert page.verdict is not None
+    assert (page.verdict.text, page.verdict.severity) == ("bar missed", "bad")
+    times = figures_of(page)["times"].spec["data"][0]
+    ledger = told["time"]
+    parts = ("env_step", "env_reset", "policy", "adapter", "recording", "harness")
+    assert times["x"] == [ledger[name] for name in parts]
+
+
+@pytest.mark.parametrize(
+    ("made", "claim"),
+    [
+        (
+            rows([True, True, False, None]),
+            "66.7 % of 3 episodes succeeded (2 of 3; 95 % interval 9.4 to 99.2 %); 4 episodes were "
+            "played, 1 of them did not report success; mean return 0.50 (95 % interval 0 to 1).",
+        ),
+        (
+            [row(0, return_=2.0), row(1, return_=2.0)],
+            "Success was not reported in 2 episodes; mean return 2 over 2 finished episodes, without an interval.",
+        ),
+        (
+            [errored(0), errored(1)],
+            "Success was not reported in 2 episodes; 2 episodes errored, without a return.",
+        ),
+    ],
+    ids=["not all reported", "no success", "all errored"],
+)
+def test_claim_says_what_was_played_and_how_sure_it_is(made, claim, tmp_path):
+    assert page_of(run_folder(tmp_path / "run", made)).claim == claim
+
+
+def test_errored_episodes_stay_in_the_claim(tmp_path):
+    made = [*rows([True, True, False]), errored(3)]
+    claim = page_of(run_folder(tmp_path / "run", made)).claim
+    assert claim.startswith("50.0 % of 4 episodes succeeded (2 of 4;")
+    assert claim.endswith("1 episode errored, counted as failed.")
+
+
+def test_plots_count_every_episode(tmp_path):
+    rng = np.random.default_rng(0)
+    values = rng.normal(50, 20, 300).round(2).tolist()
+    made = [
+        row(at, seed=at, success=value > 50, return_=value, length=1 + at % 9, start_hash=f"{at:016x}")
+        for at, value in enumerate(values)
+    ]
+    page = page_of(run_folder(tmp_path / "run", made))
+    figures = figures_of(page)
+    bars = {trace["name"]: trace for trace in figures["returns"].spec["data"]}
+    edges = [low for low, _ in bars["success"]["customdata"]] + [bars["success"]["customdata"][-1][1]]
+    for name, chosen in (
+        ("success", [value for value in values if value > 50]),
+        ("failure", [value for value in values if value <= 50]),
+    ):
+        assert bars[name]["y"] == np.histogram(chosen, edges)[0].tolist()
+    lengths = figures["lengths"].spec["data"]
+    assert sum(sum(trace["y"]) for trace in lengths) == 300
+    grid = figures["strip"].spec["data"][0]
+    keys = [key for line in grid["customdata"] for key in line if key]
+    assert keys == [f"e{at}" for at in range(300)]
+    cells = [cell for line in grid["z"] for cell in line if cell is not None]
+    assert [cell < 1 for cell in cells] == [value > 50 for value in values]
+    points = figures["by-seed"].spec["data"]
+    assert sorted(y for trace in points for y in trace["y"]) == sorted(values)
+    assert figures["by-seed"].spec["layout"]["xaxis"]["title"]["text"] == "seed"
+
+
+def test_blocks_of_many_episodes_are_those_of_numpy(tmp_path):
+    count = 5000
+    made = [
+        row(at, seed=at, success=at % 3 == 0, return_=float((at * 7919) % 997), start_hash=f"{at:016x}")
+        for at in range(count)
+    ]
+    figures = figures_of(page_of(run_folder(tmp_path / "run", made)))
+    rates = figures["strip"].spec["data"][0]
+    success = np.array([one.success for one in made]).reshape(100, 50)
+    assert rates["y"] == pytest.approx((success.mean(axis=1) * 100).tolist())
+    assert rates["customdata"][1] == [50, 100]
+    returns = np.array([one.return_ for one in made]).reshape(100, 50)
+    bands = figures["by-seed"].spec["data"][0]
+    assert bands["y"] == np.median(returns, axis=1).tolist()
+    assert (np.add(bands["y"], bands["error_y"]["array"])).tolist() == returns.max(axis=1).tolist()
+    assert (np.subtract(bands["y"], bands["error_y"]["arrayminus"])).tolist() == returns.min(axis=1).tolist()
+
+
+def test_actuators_are_shares_of_what_was_sent(tmp_path):
+    use = [{"role": "arm", "values": 200, "clipped": 10, "saturated": 50}, {"role": "idle", "values": 0}]
+    figures = figures_of(page_of(run_folder(tmp_path / "run", rows([True]), actuators=use)))
+    bars = figures["actuators"].spec["data"][0]
+    assert (bars["y"], bars["x"], bars["text"]) == (["arm"], [25.0], ["25.0 %, 5.0 % clipped"])
+
+
+@pytest.mark.parametrize("count", [1, 7, 130, 700, 2500])
+def test_plots_are_as_plotly_takes_them(count, tmp_path):
+    made = [row(at, seed=at, success=at % 2 == 0, start_hash=f"{at:016x}") for at in range(count)]
+    use = [{"role": "arm", "values": 200, "clipped": 10, "saturated": 50}]
+    folders = [run_folder(tmp_path / name, made, actuators=use) for name in ("base", "new")]
+    base, new = map(read_run, folders)
+    pages = [
+        page_of(folders[0]),
+        pair_page(opened(base), opened(new), compare(base, new, Judging()), folders[1], divergence=None, made=""),
+    ]
+    found = [figure for page in pages for figure in figures_of(page).values()]
+    assert len(found) >= 7
+    for figure in found:
+        assert _is_taken(figure.spec)
+        for axis in ("xaxis", "yaxis"):
+            assert figure.spec["layout"][axis]["title"]["text"], figure.id
+
+
+def _is_taken(spec: dict) -> bool:
+    """Let plotly check names and types; colours have names of ours, so it is given real ones."""
+    text = re.sub(r'"@\w+"', '"#123456"', scripted(spec))
+    plotly.graph_objects.Figure(json.loads(text))
+    return True
+
+
+# Bins
+
+
+@given(st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=60))
+def test_bins_hold_all_values_and_are_few(values):
+    bins = bins_of(values)
+    assert 1 <= bins.count <= 31
+    for value in values:
+        low, high = bins.span(bins.of(value))
+        assert low - abs(bins.width) * 1e-6 <= value <= high + abs(bins.width) * 1e-6
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
+def test_bins_of_any_float_have_no_error(values):
+    bins = bins_of(values)
+    assert all(0 <= bins.of(value) < bins.count for value in values)
+    assert bins.width > 0
+
+
+@pytest.mark.parametrize(
+    ("values", "start", "width", "count"),
+    [
+        ([0.0, 1.0, 2.0, 3.0], 0.0, 1.0, 4),
+        ([5.0], 5.0, 1.0, 1),
+        ([0.0, 60.0], 0.0, 2.0, 31),
+        ([0.0, 0.3], 0.0, 0.01, 31),
+    ],
+)
+def test_bins_are_round(values, start, width, count):
+    bins = bins_of(values)
+    assert (bins.start, bins.width, bins.count) == (start, pytest.approx(width), count)
+
+
+@pytest.mark.parametrize(("count", "size"), [(100, 1), (101, 2), (2000, 20), (10_000, 100), (100_001, 2000)])
+def test_blocks_have_round_sizes(count, size):
+    assert block_size(count, 100) == size
+
+
+# What is left out
+
+
+def test_of_many_episodes_the_filmed_the_errored_the_worst_and_the_first_are_listed():
+    made = [row(at, return_=float(-(at % 1000))) for at in range(9_000)]
+    made[8_000] = errored(8_000)
+    chosen, note = choose(made, {"ep-008501"}, most=400)
+    indices = {one.index for one in chosen}
+    assert len(indices) == 400
+    assert {0, 100, 8_000, 8_500} <= indices
+    worst = sorted(made, key=lambda one: (one.return_, one.index))[:100]
+    assert {one.index for one in worst} <= indices
+    assert note.startswith("Of 9,000 episodes 400 are listed: the first ")
+    assert "1 with a video, 1 that errored, 100 of the lowest return" in note
+    assert indices == {one.index for one in choose(made, {"ep-008501"}, most=400)[0]}
+
+
+def test_hundred_thousand_episodes_make_a_page_of_a_few_megabytes(tmp_path):
+    made = [row(at, seed=at, success=at % 2 == 0, start_hash=f"{at:016x}") for at in range(100_000)]
+    page = run_html(read_run(run_folder(tmp_path / "run", made)), tmp_path)
+    assert len(page) < 9_000_000
+    text = page.decode()
+    assert text.count("data-entry=") == 2000
+    assert "Of 100,000 episodes 2,000 are listed" in text
+    assert "50.0 % of 100,000 episodes succeeded (50,000 of 100,000;" in text
+
+
+def test_values_that_are_not_finite_are_left_out_and_counted(tmp_path):
+    made = [row(0, return_=math.inf), row(1, return_=math.nan), row(2, return_=3.0)]
+    figures = figures_of(page_of(run_folder(tmp_path / "run", made)))
+    assert figures["returns"].caption == "1 episodes in bins of 1. 2 whose value is not finite are left out."
+    assert [trace["y"] for trace in figures["by-seed"].spec["data"]] == [[3.0]]
+
+
+def test_killed_run_has_a_page_that_says_so(tmp_path):
+    folder = run_folder(tmp_path / "run", rows([True, False]), status="running", seeds=[0, 1, 2, 3])
+    with (folder / "episodes.jsonl").open("ab") as file:
+        file.write(b'{"index": 2, "see')
+    text = run_html(read_run(folder), folder).decode()
+    assert "the last line of episodes.jsonl is half written and left out" in text
+    assert "no summary.json: it goes on, or was killed; 2 of 4 episodes are added up here" in text
+    assert "Times are not known: the run has no summary.json." in text
+    assert 'class="verdict caution">running<' in text
+    assert "2 episodes of 4 planned were played" in text
+
+
+def test_run_without_videos_says_how_to_get_them(tmp_path):
+    text = run_html(read_run(run_folder(tmp_path / "run", rows([True]))), tmp_path).decode()
+    assert "No episode was filmed; `rlmesh eval --record video` does so." in text
+    assert "<video" not in text.partition("<script")[0]
+
+
+# Videos and steps
+
+
+@pytest.fixture
+def filmed(tmp_path) -> Path:
+    folder = run_folder(tmp_path / "runs" / "a run", rows([True, False]))
+    (folder / "videos").mkdir()
+    for name in ("ep-000001.mp4", "ep-000001.front #1.mp4", "ep-000002.mp4", "notes.txt", "ep-000009.mp4"):
+        (folder / "videos" / name).write_bytes(name.encode())
+    (folder / "videos" / "ep-000002.camera.mp4").touch()  # the encoder had no time
+    (folder / "steps").mkdir()
+    (folder / "steps" / "ep-000002.parquet").write_bytes(b"PAR1")
+    return folder
+
+
+def test_small_videos_are_part_of_the_page(filmed):
+    page = run_html(read_run(filmed), filmed).decode()
+    sources = re.findall(r'<video id="clip-\d+"[^>]* src="([^"]*)"', page)
+    assert sources == [
+        "data:video/mp4;base64,ZXAtMDAwMDAxLm1wNA==",
+        "data:video/mp4;base64,ZXAtMDAwMDAxLmZyb250ICMxLm1wNA==",
+        "data:video/mp4;base64,ZXAtMDAwMDAyLm1wNA==",
+    ]
+    sides = data_of(page)["entries"]["e0"]["sides"]
+    assert [label for _, label in sides[0]["clips"]] == ["rendered", "what the model saw: front #1"]
+    assert "There is 1 more video of episodes that are not listed." in page
+
+
+def test_large_videos_are_linked_from_where_the_page_is(filmed, monkeypatch, tmp_path):
+    monkeypatch.setattr(clips, "EMBEDDED", 10)
+    page = run_html(read_run(filmed), filmed).decode()
+    assert 'src="videos/ep-000001.front%20%231.mp4"' in page
+    assert "are linked, not part of this page" in page
+    elsewhere = run_html(read_run(filmed), tmp_path).decode()
+    assert 'src="runs/a%20run/videos/ep-000001.mp4"' in elsewhere
+
+
+def test_steps_are_linked_and_not_read(filmed):
+    page = run_html(read_run(filmed), filmed).decode()
+    entries = data_of(page)["entries"]
+    assert entries["e1"]["sides"][0]["links"] == [["steps of ep-000002 (Parquet)", "steps/ep-000002.parquet"]]
+    assert entries["e0"]["sides"][0]["links"] == []
+    assert "Steps of 1 episode are linked from their details." in page
+
+
+# Text of users
+
+
+def pages_of_evil(tmp_path: Path) -> dict[str, str]:
+    folders = [evil_folder(tmp_path / name) for name in ("one", "two", "three")]
+    runs = [read_run(folder) for folder in folders]
+    return {
+        "run": run_html(runs[0], tmp_path).decode(),
+        "pair": pair_html(compare(runs[0], runs[1], Judging()), tmp_path, [EVIL]).decode(),
+        "several": several_html(runs, tmp_path).decode(),
+    }
+
+
+def test_names_full_of_markup_are_text(tmp_path):
+    for kind, page in pages_of_evil(tmp_path).items():
+        read = Reader(page)
+        assert {"img", "b", "iframe"} & set(read.tags) <= {"b"}, kind
+        assert read.tags.count("script") == 4, kind
+        assert read.handlers == [], kind
+        assert "<b>bold</b><img src=x onerror=alert(1)></script>" in "".join(read.text), kind
+        assert "\u202e" not in page.replace("\\u202e", ""), kind
+        data = data_of(page)  # the first </script> after it is its own
+        assert data["entries"], kind
+
+
+def test_page_links_to_nothing_but_itself(tmp_path):
+    for kind, page in pages_of_evil(tmp_path).items():
+        links = Reader(page).links
+        assert links, kind
+        assert [link for link in links if not link.startswith(("#", "data:"))] == [], kind
+
+
+def test_labels_of_plots_are_not_read_as_markup(tmp_path):
+    figures = figures_of(page_of(evil_folder(tmp_path / "run")))
+    assert figures["actuators"].spec["data"][0]["y"][0].startswith("&lt;b&gt;bold")
+    assert plotted("a & <b>b</b>\nc") == "a &amp; &lt;b&gt;b&lt;/b&gt; c"
+
+
+@pytest.mark.parametrize("text", ["</script>", "<!--<script>", "\u2028", "a\ud800b", "\x00", "&lt;"])
+def test_data_cannot_end_its_script(text):
+    made = scripted({"name": text, text: [text]})
+    assert not set("<>&\u2028\u2029\x00") & set(made)
+    made.encode()
+    assert len(json.loads(made)) == 2
+
+
+def test_what_is_not_finite_is_null_in_data():
+    assert scripted([math.nan, math.inf, 1.0]) == "[null,null,1.0]"
+
+
+# Two runs, and more
+
+
+def test_pair_page_says_what_compare_says(tmp_path):
+    base = read_run(run_folder(tmp_path / "base", rows([True] * 30 + [False] * 20)))
+    new = read_run(run_folder(tmp_path / "new", rows([True] * 28 + [False] * 18 + [True] * 4)))
+    comparison = compare(base, new, Judging())
+    page = pair_page(opened(base), opened(new), comparison, tmp_path, divergence=None, made="")
+    rate = comparison.metrics[0]
+    assert page.claim.startswith("NEW is not worse than BASE by 5 points or more at alpha 0.05")
+    meter = page.top[0].items[0]
+    assert meter.point == rate.difference == pytest.approx(0.04)
+    assert rate.interval is not None
+    assert (meter.low, meter.high) == (rate.interval.low, rate.interval.high)
+    assert [round(value, 2) for value, _ in meter.marks] == [0, -0.05]
+    text = pair_html(comparison, tmp_path, None).decode()
+    assert "NEW alone succeeded in 4 of 50 pairs, BASE alone in 2." in text
+    bars = {trace["name"]: trace for trace in figures_of(page)["differences"].spec["data"]}
+    assert bars["NEW alone succeeded"]["x"] == [46, 47, 48, 49]
+    assert bars["BASE alone succeeded"]["y"] == [-1.0, -1.0]
+
+
+def test_pairs_that_errored_have_no_difference(tmp_path):
+    base = read_run(run_folder(tmp_path / "base", rows([True, True, False])))
+    broken = errored(1, seed=1, start_hash=f"{1:016x}")
+    made = rows([True, True, False])
+    new = read_run(run_folder(tmp_path / "new", [made[0], broken, made[2]]))
+    page = pair_page(
+        opened(base), opened(new), compare(base, new, Judging()), tmp_path, divergence=["seed 1: x"], made=""
+    )
+    (table,) = (
+        block for section in page.sections for block in section.blocks if getattr(block, "id", "") == "pairs"
+    )
+    assert [cells.cells[3].text for cells in table.rows] == ["0", "-", "0"]
+    assert table.rows[1].cells[6].text == "errored or not reported"
+
+
+def test_several_runs_have_their_intervals_beside_one_another(tmp_path):
+    runs = [read_run(run_folder(tmp_path / name, rows([True] * 3 + [False]))) for name in ("a", "b", "c")]
+    data = data_of(several_html(runs, tmp_path).decode())
+    rates = next(figure for figure in data["figures"] if figure["id"] == "rates")
+    assert rates["data"][0]["x"] == [75.0] * 3
+    # Clopper and Pearson for 3 of 4, from tables.
+    assert rates["data"][0]["error_x"]["arrayminus"][0] == pytest.approx(75 - 19.412, abs=1e-3)
+    assert rates["data"][0]["error_x"]["array"][0] == pytest.approx(99.369 - 75, abs=1e-3)
+    assert set(data["entries"]) == {f"r{run}-{at}" for run in range(3) for at in range(4)}
+
+
+def test_page_of_a_played_run_is_the_same_each_time(tmp_path):
+    folder = golden_copy(tmp_path)
+    assert page_of(folder) == page_of(folder)
