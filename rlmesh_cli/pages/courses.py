@@ -10,7 +10,7 @@ from rlmesh_cli.wording import number
 
 from .bins import block_size
 from .facts import Figure, Outcome
-from .figures import BLOCKS, DRAWN, axis, counts_up, told
+from .figures import BLOCKS, DRAWN, axis, counts_up, told, whole
 from .outcomes import NAMES, outcome_of
 
 _SYMBOLS: dict[Outcome, str] = {"success": "circle", "failure": "diamond", "unknown": "circle-open", "error": "x"}
@@ -48,7 +48,9 @@ def by_seed(rows: Sequence[EpisodeResult], *, prefix: str, listed: str) -> Figur
         spec={
             "data": traces,
             "layout": {
-                "xaxis": axis("seed" if is_seeded else "episode (index in the plan)"),
+                "xaxis": whole(
+                    "seed" if is_seeded else "episode (index in the plan)", [row.index for row in kept]
+                ),
                 "yaxis": axis("return (sum of rewards)"),
                 "hovermode": "closest",
             },

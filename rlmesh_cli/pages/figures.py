@@ -27,6 +27,12 @@ def axis(title: str, **changes: Any) -> dict[str, Any]:
     return {"title": {"text": title}, **changes}
 
 
+def whole(title: str, values: Sequence[float], **changes: Any) -> dict[str, Any]:
+    """Return an axis of whole numbers; few of them get no ticks between."""
+    few = {"dtick": 1} if max(values) - min(values) <= 12 else {}
+    return axis(title, **few, **changes)
+
+
 def ruled(lines: Sequence[tuple[float, str]]) -> dict[str, Any]:
     """Return a layout's vertical lines, each with its name at the top."""
     return {

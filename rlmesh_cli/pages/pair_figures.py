@@ -10,7 +10,7 @@ from rlmesh_cli.wording import number, signed
 
 from .bins import block_size
 from .facts import Figure
-from .figures import DRAWN, axis, counts_up
+from .figures import DRAWN, axis, counts_up, whole
 from .strips import squares
 
 #: What became of a pair -> how it is read, its colour, and its symbol.
@@ -83,7 +83,9 @@ def differences(pairs: Sequence[Pair], keys: Sequence[str], *, listed: str) -> F
             "data": traces,
             "layout": {
                 "barmode": "overlay",
-                "xaxis": axis("seed" if is_seeded else "pair (in the order of BASE)"),
+                "xaxis": whole(
+                    "seed" if is_seeded else "pair (in the order of BASE)", [place for place, _, _ in kept]
+                ),
                 "yaxis": axis("NEW - BASE (return)"),
             },
         },

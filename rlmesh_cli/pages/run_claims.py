@@ -82,11 +82,13 @@ def run_meters(run: Evaluation) -> tuple[Meter, ...]:
     if returns is not None and all(map(math.isfinite, (returns.mean, returns.min, returns.max))):
         interval = returns.interval
         text = "no interval" if interval is None else f"{level(interval)} interval, {interval.method}"
+        if returns.min == returns.max:
+            text, interval = "no interval: all are alike", None
         found.append(
             Meter(
                 name="Mean return",
                 value=number(returns.mean),
-                text=f"{text}; axis from the least to the greatest",
+                text=text if interval is None else f"{text}; axis from the least to the greatest",
                 start=returns.min,
                 end=returns.max,
                 ends=(number(returns.min), number(returns.max)),

@@ -61,6 +61,8 @@ def histogram(
     ]
     left_out = len(rows) - len(kept)
     caption = f"{len(kept):,} episodes in bins of {number(bins.width)}."
+    if counts["error"] and any(counts["error"]):
+        caption += " Errored ones count with what they had until then."
     if left_out:
         caption += f" {left_out:,} whose value is not finite are left out."
     return Figure(

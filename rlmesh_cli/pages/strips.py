@@ -95,7 +95,9 @@ def squares(
                 *keys,
             ],
             "layout": {
-                "xaxis": axis("place in the row", showgrid=False, zeroline=False, range=[-0.6, width - 0.4]),
+                "xaxis": axis(
+                    "place in the row", showgrid=False, zeroline=False, range=[-0.6, max(width, _ROWS[0][1]) - 0.4]
+                ),
                 "yaxis": axis(
                     "row starts at",
                     autorange="reversed",

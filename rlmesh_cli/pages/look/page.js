@@ -46,10 +46,12 @@
       bargap: 0.06, ...own, ...(width ? { width } : {}), xaxis: axis(own.xaxis), yaxis: axis(own.yaxis),
     };
   };
-  const draw = (style, width) => Promise.all(data.figures.map((figure) => {
+  const draw = (style, isPrinted) => Promise.all(data.figures.map((figure) => {
+    const plot = document.getElementById("plot-" + figure.id);
+    const width = isPrinted ? (plot.closest(".wide") ? 680 : 320) : undefined;
     const traces = figure.data.map((trace) => scaled(coloured(trace, style), style));
     const options = { displayModeBar: false, responsive: !width, showTips: false };
-    return Plotly.react("plot-" + figure.id, traces, laidOut(figure, style, width), options);
+    return Plotly.react(plot, traces, laidOut(figure, style, width), options);
   }));
   const screen = () => getComputedStyle(document.documentElement);
   if (data.figures.length) {
@@ -71,7 +73,7 @@
     const folded = all("details:not([open])");
     addEventListener("beforeprint", () => {
       folded.forEach((node) => { node.open = true; });
-      draw(getComputedStyle(one(".light")), innerWidth > 720 ? 340 : undefined);
+      draw(getComputedStyle(one(".light")), true);
     });
     addEventListener("afterprint", () => {
       folded.forEach((node) => { node.open = false; });
