@@ -17,7 +17,7 @@ from .exits import Exit
 from .margins import parse_margins
 from .pages.extra import REPORT, check_extra
 from .protocols import check_allowed
-from .reports.writing import open_target, write_report
+from .reports.writing import Target, open_target, write_report
 from .run_reader import StoredRun, find_run, read_run
 
 
@@ -60,13 +60,23 @@ def _answer(request: ReportRequest) -> Exit:
             mend="name two runs, or drop the flag",
         )
     runs = [read_run(find_run(name, request.out)) for name in request.runs]
-    flag = "RUN" if request.file is None else "--file"
-    target = open_target(request.file or runs[-1].folder / REPORT, flag)
+    target = _target(request, runs[-1].folder)
     data = _page(runs, target.path.parent, request, judging)
     write_report(target, data)
     if target.way != "output":
         write_out(lambda: sys.stdout.write(printable(f"report {target.path}") + "\n"))
     return Exit.DONE
+
+
+def _target(request: ReportRequest, folder: Path) -> Target:
+    if request.file is not None:
+        return open_target(request.file, "--file")
+    try:
+        return open_target(folder / REPORT, str(folder))
+    except HarnessError as error:
+        raise HarnessError(
+            error.cause, where=error.where, mend="put the page elsewhere: --file report.html"
+        ) from error
 
 
 def _page(runs: list[StoredRun], folder: Path, request: ReportRequest, judging: Judging) -> bytes:

@@ -18,7 +18,8 @@ KINDS = {
     "gained": ("NEW alone succeeded", "@success", "triangle-up"),
     "lost": ("BASE alone succeeded", "@failure", "triangle-down"),
     "same": ("same outcome", "@unknown", "circle"),
-    "open": ("errored or not reported", "@error", "x"),
+    "silent": ("success not reported", "@bar", "circle"),
+    "open": ("errored, or not reported in one", "@error", "x"),
 }
 _BLOCKS = 100
 
@@ -28,7 +29,7 @@ def kind_of(pair: Pair) -> str:
     if pair.is_error or (pair.base.success is None) != (pair.new.success is None):
         return "open"
     if pair.base.success == pair.new.success:
-        return "same"
+        return "same" if pair.base.success is not None else "silent"
     return "gained" if pair.new.success else "lost"
 
 
@@ -194,8 +195,9 @@ def outcome_squares(pairs: Sequence[Pair], keys: Sequence[str]) -> Figure | None
             ("gained", "NEW alone", "@success"),
             ("lost", "BASE alone", "@failure"),
             ("both", "both", "@muted"),
-            ("neither", "neither", "@line"),
-            ("open", "errored or not reported", "@error"),
+            ("neither", "neither", "@faint"),
+            ("silent", "not reported", "@bar"),
+            ("open", "errored, or not reported in one", "@error"),
         ],
     )
 
@@ -204,4 +206,4 @@ def _square(pair: Pair) -> str:
     kind = kind_of(pair)
     if kind != "same":
         return kind
-    return "open" if pair.base.success is None else "both" if pair.base.success else "neither"
+    return "both" if pair.base.success else "neither"

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import plotly.graph_objects
 import pytest
-from cli_toys import errored, play, row
+from cli_toys import ROOT, errored, play, row
 from hypothesis import given
 from hypothesis import strategies as st
 from pages_toys import EVIL, data_of, evil_folder, run_folder
@@ -425,7 +425,7 @@ def test_pairs_that_errored_have_no_difference(tmp_path):
         block for section in page.sections for block in section.blocks if getattr(block, "id", "") == "pairs"
     )
     assert [cells.cells[3].text for cells in table.rows] == ["0", "-", "0"]
-    assert table.rows[1].cells[6].text == "errored or not reported"
+    assert table.rows[1].cells[6].text == "errored, or not reported in one"
 
 
 def test_several_runs_have_their_intervals_beside_one_another(tmp_path):
@@ -442,3 +442,46 @@ def test_several_runs_have_their_intervals_beside_one_another(tmp_path):
 def test_page_of_a_played_run_is_the_same_each_time(tmp_path):
     folder = golden_copy(tmp_path)
     assert page_of(folder) == page_of(folder)
+
+
+# Looks
+
+
+def palettes() -> dict[str, dict[str, str]]:
+    """Return the colours of the style sheet: light, dark, and those of paper."""
+    css = (ROOT / "rlmesh_cli" / "pages" / "look" / "page.css").read_text(encoding="utf-8")
+    blocks = [dict(re.findall(r"--(\w+): (#[0-9a-f]{6});", block)) for block in re.findall(r"\{([^{}]*)\}", css)]
+    light, dark, printed = (block for block in blocks if "paper" in block)
+    return {"light": light, "dark": dark, "print": {"focus": light["focus"], **printed}}
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance of a colour, as WCAG 2 defines it."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours, from 1 to 21."""
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark", "print"])
+def test_colours_can_be_read(scheme):
+    palette = palettes()[scheme]
+    for name in ("ink", "muted", "success", "failure"):
+        for ground in ("paper", "raised"):
+            assert contrast(palette[name], palette[ground]) >= 4.5, (name, ground)
+    for name in ("unknown", "error", "bar", "faint", "focus"):
+        assert contrast(palette[name], palette["paper"]) >= 2.95, name
+
+
+def test_every_colour_that_a_plot_names_is_in_every_palette(tmp_path):
+    pages = pages_of_evil(tmp_path)
+    figures = [json.dumps(data_of(page)["figures"]) for page in pages.values()]
+    named = {name for text in figures for name in re.findall(r'"@(\w+)"', text)}
+    assert {"success", "failure", "bar", "ink"} <= named
+    for palette in palettes().values():
+        assert named <= set(palette)

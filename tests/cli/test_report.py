@@ -91,6 +91,14 @@ def test_file_that_cannot_be_written_is_refused(desk):
     assert "at    --file" in said
 
 
+def test_run_whose_folder_takes_no_page_is_told_of_the_flag(desk):
+    folder = desk.put("run", rows([True]))
+    (folder / "report.html").mkdir()
+    said = desk.report("run", code=2)
+    assert "report.html is a folder" in said
+    assert "put the page elsewhere: --file report.html" in said
+
+
 @pytest.mark.parametrize("library", ["jinja2", "plotly"])
 def test_missing_extra_is_one_message_that_names_it(library, desk, monkeypatch):
     desk.put("run", rows([True]))

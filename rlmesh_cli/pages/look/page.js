@@ -70,7 +70,7 @@
       document.documentElement.classList.add("drawn");
     });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw(screen()));
-    const folded = all("details:not([open])");
+    const folded = all("details:not([open])").filter((node) => !node.closest(".figure"));
     addEventListener("beforeprint", () => {
       folded.forEach((node) => { node.open = true; });
       draw(getComputedStyle(one(".light")), true);
