@@ -261,6 +261,7 @@ def test_of_many_episodes_the_filmed_the_errored_the_worst_and_the_first_are_lis
     assert indices == {one.index for one in choose(made, {"ep-008501"}, most=400)[0]}
 
 
+@pytest.mark.slow
 def test_hundred_thousand_episodes_make_a_page_of_a_few_megabytes(tmp_path):
     made = [row(at, seed=at, success=at % 2 == 0, start_hash=f"{at:016x}") for at in range(100_000)]
     page = run_html(read_run(run_folder(tmp_path / "run", made)), tmp_path)
