@@ -106,4 +106,4 @@ class Reel:
 
     def link(self, path: Path) -> str:
         """Return a link from the page to a file."""
-        return quote(os.path.relpath(path.absolute(), self._folder))
+        return quote(os.fsencode(os.path.relpath(path.absolute(), self._folder)))

@@ -67,7 +67,8 @@ def counts_up(rows: Sequence[EpisodeResult]) -> bool:
     seeds = [row.seed for row in rows if row.seed is not None]
     if len(seeds) < len(rows) or any(one >= other for one, other in pairwise(seeds)):
         return False
-    return seeds[-1] - seeds[0] < 4 * len(seeds)
+    # Beyond 2**53 neighbours are one number to a plot.
+    return seeds[-1] - seeds[0] < 4 * len(seeds) and max(map(abs, seeds)) < 2**53
 
 
 def amounts(

@@ -131,7 +131,7 @@ ROUTE_FLAGS = {
 OUTPUT_FLAGS = {
     *("--trust-entrypoints", "--no-probe", "--force", "--verify-lanes"),
     *("--strict", "--out", "--all", "--json", "--quiet"),
-    *("--junit", "--summary", "--csv", "--resume", "--extend"),
+    *("--junit", "--summary", "--csv", "--report", "--report-file", "--resume", "--extend"),
 }
 
 
@@ -176,6 +176,8 @@ def test_values_have_their_types(requested):
     request = requested("p.py", "--seed", "0", "--max-episode-seconds", "2", "--out", "a/b", "--strict", "--all")
     assert (request.policy, request.seed, request.max_episode_seconds) == ("p.py", 0, 2.0)
     assert (request.out, request.strict, request.show_all) == (Path("a/b"), True, True)
+    request = requested("p.py", "--report", "--report-file", "a/b.html")
+    assert (request.policy, request.report, request.report_file) == ("p.py", True, Path("a/b.html"))
 
 
 class Shown:
@@ -205,6 +207,9 @@ def test_output_options_change_the_output(tmp_path):
     assert len(list((tmp_path / "elsewhere").iterdir())) == 1
 
 
+HEAVY = {"gymnasium", "numpy", "scipy", "yaml", "torch", "jinja2", "plotly"}
+
+
 def test_help_imports_nothing_heavy():
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "rlmesh_cli", "eval", "--help"],
@@ -216,4 +221,4 @@ def test_help_imports_nothing_heavy():
     imported = {line.rsplit("|", 1)[1].strip().split(".")[0] for line in done.stderr.splitlines() if "|" in line}
     assert "--num-envs" in done.stdout
     assert {"rlmesh_cli", "typer"} <= imported
-    assert imported & {"gymnasium", "numpy", "scipy", "yaml", "torch", "rlmesh_adapters", "rlmesh_envs"} == set()
+    assert imported & {*HEAVY, "rlmesh_adapters", "rlmesh_envs"} == set()

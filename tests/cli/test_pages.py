@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -332,6 +333,34 @@ def test_large_videos_are_linked_from_where_the_page_is(filmed, monkeypatch, tmp
     assert "are linked, not part of this page" in page
     elsewhere = run_html(read_run(filmed), tmp_path).decode()
     assert 'src="runs/a%20run/videos/ep-000001.mp4"' in elsewhere
+
+
+def test_many_videos_are_links_until_one_is_opened(tmp_path, monkeypatch):
+    monkeypatch.setattr(clips, "EMBEDDED", 10)
+    folder = run_folder(tmp_path / "run", rows([True] * 61))
+    (folder / "videos").mkdir()
+    for at in range(61):
+        (folder / "videos" / f"ep-{at + 1:06d}.mp4").write_bytes(b"video")
+    page = run_html(read_run(folder), folder).decode()
+    assert page.count('href="videos/ep-') == 61
+    assert '<video id="clip' not in page
+    assert data_of(page)["entries"]["e60"]["sides"][0]["clips"] == [["clip-60", "rendered"]]
+
+
+def test_folder_whose_name_is_no_text_is_linked_byte_by_byte(filmed, tmp_path, monkeypatch):
+    monkeypatch.setattr(clips, "EMBEDDED", 0)
+    odd = tmp_path / os.fsdecode(b"run-\xff")
+    filmed.rename(odd)
+    page = run_html(read_run(odd), tmp_path).decode()
+    assert 'src="run-%FF/videos/ep-000001.mp4"' in page
+    assert "run-\\udcff" in page
+
+
+def test_seeds_that_no_axis_can_tell_apart_are_numbered(tmp_path):
+    made = [row(at, seed=2**60 + at, start_hash=f"{at:016x}") for at in range(3)]
+    figure = figures_of(page_of(run_folder(tmp_path / "run", made)))["by-seed"]
+    assert [trace["x"] for trace in figure.spec["data"]] == [[0, 1, 2]]
+    assert f"seed {2**60 + 1}" in figure.spec["data"][0]["hovertext"][1]
 
 
 def test_steps_are_linked_and_not_read(filmed):

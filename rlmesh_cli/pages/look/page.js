@@ -151,7 +151,8 @@
   const dialog = document.getElementById("details");
   let current = null, urls = [];
   const sourceOf = (id) => {
-    const source = document.getElementById(id).getAttribute("src");
+    const clip = document.getElementById(id);
+    const source = clip.getAttribute("src") || clip.getAttribute("href");
     const head = "data:video/mp4;base64,";
     if (!source.startsWith(head)) return source;
     const bytes = Uint8Array.from(atob(source.slice(head.length)), (letter) => letter.charCodeAt(0));
