@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from browsing import MISSING, Opened, started
 from cli_toys import row
 from pages_toys import EVIL, evil_folder, run_folder
 from stored import rows
@@ -17,57 +17,16 @@ from stored import rows
 from rlmesh_cli.exits import Exit
 from rlmesh_cli.report_command import ReportRequest, run
 
-playwright = pytest.importorskip(
-    "playwright.sync_api", reason="playwright is not installed: no browser to look with"
-)
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-
-pytestmark = [
-    pytest.mark.real,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium"),
-]
-_OPTIONS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
+pytestmark = [pytest.mark.real, pytest.mark.skipif(bool(MISSING), reason=MISSING)]
 _OWN = ("data:", "blob:")
 MARK = "getComputedStyle(document.querySelector('#plot-by-seed .scatterlayer .point')).fill"
 BLUE = "rgb(11, 102, 176)"
 
 
-class Opened:
-    """A page in a browser, with what it complained of and what it asked for."""
-
-    def __init__(self, page: Any, file: Path) -> None:
-        self.page = page
-        self.said: list[str] = []
-        self.asked: list[str] = []
-        page.on("console", lambda message: self.said.append(message.text))
-        page.on("pageerror", lambda error: self.said.append(str(error)))
-        page.on("dialog", lambda dialog: (self.said.append(dialog.message), dialog.dismiss()))
-        page.on("request", lambda request: self.asked.append(request.url))
-        self.url = file.as_uri()
-        page.goto(self.url)
-        page.wait_for_selector("html.drawn")
-
-    def is_quiet(self) -> bool:
-        """Tell whether nothing was complained of, and nothing asked for but the file itself."""
-        others = [url for url in self.asked if url != self.url and not url.startswith(_OWN)]
-        assert (self.said, others) == ([], [])
-        return True
-
-    def column(self, table: str, place: int) -> list[str]:
-        """Return the texts of a column in the rows that are shown."""
-        found: list[str] = self.page.eval_on_selector_all(
-            f"#{table} tbody tr:not([hidden]) td:nth-child({place})",
-            "cells => cells.map((cell) => cell.innerText)",
-        )
-        return found
-
-
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=list(_OPTIONS))
+    with started() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
