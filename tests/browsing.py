@@ -25,7 +25,7 @@ _OWN = ("data:", "blob:")
 @contextmanager
 def started() -> Iterator[Any]:
     """Start a browser, and end it."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - an extra
 
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(_OPTIONS))

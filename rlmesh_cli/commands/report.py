@@ -16,7 +16,7 @@ def report_command(
     runs: Annotated[
         list[str],
         typer.Argument(
-            metavar="RUN...",
+            metavar="RUN",
             help="A run's folder, its name or how that begins or ends, or latest; of two, BASE and NEW.",
             show_default=False,
         ),

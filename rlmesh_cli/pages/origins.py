@@ -45,7 +45,7 @@ def probe_blocks(run: StoredRun, *, prefix: str) -> tuple[Block, ...]:
         if isinstance(test, Mapping)
     ]
     table = Table(
-        id=f"{prefix}probe",
+        id=f"{prefix}probe-tests",
         caption="Tests of the policy",
         columns=(Column("test"), Column("outcome"), Column("what it found", "text")),
         rows=tuple(rows),

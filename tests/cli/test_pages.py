@@ -48,6 +48,7 @@ class Reader(HTMLParser):
         self.tags: list[str] = []
         self.links: list[str] = []
         self.handlers: list[str] = []
+        self.ids: list[str] = []
         self.text: list[str] = []
         self._script = False
         self.feed(page)
@@ -57,6 +58,7 @@ class Reader(HTMLParser):
         self.tags.append(tag)
         self._script = tag in ("script", "style")
         self.links += [value or "" for name, value in attrs if name in ("href", "src", "action", "poster")]
+        self.ids += [value or "" for name, value in attrs if name == "id"]
         self.handlers += [name for name, _ in attrs if name.startswith("on")]
 
     def handle_endtag(self, tag):
@@ -398,8 +400,11 @@ def test_names_full_of_markup_are_text(tmp_path):
 
 def test_page_links_to_nothing_but_itself(tmp_path):
     for kind, page in pages_of_evil(tmp_path).items():
-        links = Reader(page).links
+        read = Reader(page)
+        links = read.links
         assert links, kind
+        assert len(read.ids) == len(set(read.ids)), kind
+        assert {link[1:] for link in links if link.startswith("#")} <= set(read.ids), kind
         assert [link for link in links if not link.startswith(("#", "data:"))] == [], kind
 
 
