@@ -22,7 +22,7 @@ def by_seed(rows: Sequence[EpisodeResult], *, prefix: str, listed: str) -> Figur
     if not kept:
         return None
     if len(kept) > DRAWN:
-        return _bands(kept, listed)
+        return _bands([row for row in kept if not row.is_error] or kept, listed)
     is_seeded = counts_up(kept)
     traces = []
     for outcome, name in NAMES.items():
@@ -76,8 +76,8 @@ def _bands(rows: Sequence[EpisodeResult], listed: str) -> Figure:
         id="by-seed",
         title="Return by seed",
         caption=(
-            f"{len(rows):,} episodes are too many for a point each: the median of {size:,} neighbours in the "
-            "plan, and a line from the least to the greatest."
+            f"{len(rows):,} finished episodes are too many for a point each: the median of {size:,} "
+            "neighbours in the plan, and a line from the least to the greatest."
         ),
         spec={
             "data": [

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 
 from rlmesh_cli.episodes import EpisodeResult
-from rlmesh_cli.wording import number
+from rlmesh_cli.wording import counted, number
+from rlmesh_cli.wording import listed as listed_words
 
 from .bins import bins_of
 from .facts import Cell, Column, Figure, Outcome, Row, Table
@@ -25,11 +26,12 @@ def histogram(
     listed: str,
     lines: Sequence[tuple[float, str]] = (),
 ) -> Figure | None:
-    """Return how a number is spread over episodes, stacked by outcome; None where there is no finite one.
+    """Return how a number is spread over finished episodes, stacked by outcome; None where none has a finite one.
 
     values: one a row. mark: name by which a bar picks rows of the table `listed`. lines: (value, name) to draw.
     """
-    kept = [(row, value) for row, value in zip(rows, values, strict=True) if math.isfinite(value)]
+    finished = [(row, value) for row, value in zip(rows, values, strict=True) if not row.is_error]
+    kept = [(row, value) for row, value in finished if math.isfinite(value)]
     if not kept:
         return None
     bins = bins_of([value for _, value in kept])
@@ -59,12 +61,11 @@ def histogram(
         for outcome in NAMES
         if any(counts[outcome])
     ]
-    left_out = len(rows) - len(kept)
-    caption = f"{len(kept):,} episodes in bins of {number(bins.width)}."
-    if counts["error"] and any(counts["error"]):
-        caption += " Errored ones count with what they had until then."
-    if left_out:
-        caption += f" {left_out:,} whose value is not finite are left out."
+    caption = f"{counted(len(kept), 'finished episode')} in bins of {number(bins.width)}."
+    left_out = {"that errored": len(rows) - len(finished), "without a finite value": len(finished) - len(kept)}
+    if any(left_out.values()):
+        parts = [f"{count:,} {why}" for why, count in left_out.items() if count]
+        caption += f" Left out: {listed_words(parts)}."
     return Figure(
         id=id,
         title=title,

@@ -276,10 +276,13 @@ def test_hundred_thousand_episodes_make_a_page_of_a_few_megabytes(tmp_path):
 
 
 def test_values_that_are_not_finite_are_left_out_and_counted(tmp_path):
-    made = [row(0, return_=math.inf), row(1, return_=math.nan), row(2, return_=3.0)]
+    made = [row(0, return_=math.inf), row(1, return_=math.nan), row(2, return_=3.0), errored(3, return_=1e9)]
     figures = figures_of(page_of(run_folder(tmp_path / "run", made)))
-    assert figures["returns"].caption == "1 episodes in bins of 1. 2 whose value is not finite are left out."
-    assert [trace["y"] for trace in figures["by-seed"].spec["data"]] == [[3.0]]
+    assert (
+        figures["returns"].caption
+        == "1 finished episode in bins of 1. Left out: 1 that errored and 2 without a finite value."
+    )
+    assert [trace["y"] for trace in figures["by-seed"].spec["data"]] == [[3.0], [1e9]]
 
 
 def test_killed_run_has_a_page_that_says_so(tmp_path):
