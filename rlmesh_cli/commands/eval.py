@@ -266,6 +266,22 @@ def eval_command(
     strict: Annotated[
         bool, typer.Option("--strict", help="Cautions count as a missed bar.", rich_help_panel=_JUDGE)
     ] = False,
+    record: Annotated[
+        str | None,
+        typer.Option(
+            "--record",
+            help="Keep what passed in each episode, and what it looked like: steps, video, or steps,video.",
+            rich_help_panel=_SHOW,
+        ),
+    ] = None,
+    video: Annotated[
+        str | None,
+        typer.Option(
+            "--video",
+            help="Record videos of these episodes: all, failures, first:N, worst:N or flips:RUN.",
+            rich_help_panel=_SHOW,
+        ),
+    ] = None,
     out: Annotated[
         Path, typer.Option("--out", help="Folder that the run's own folder is put into.", rich_help_panel=_SHOW)
     ] = Path("runs"),
@@ -353,6 +369,8 @@ def eval_command(
                 schedule=schedule,
                 pixels=pixels,
                 verify_lanes=verify_lanes,
+                record=record,
+                video=video,
                 trusts_entrypoints=trust_entrypoints,
                 is_probed=not no_probe,
                 is_forced=force,

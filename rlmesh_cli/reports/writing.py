@@ -7,7 +7,6 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -121,29 +120,6 @@ def write_report(target: Target, data: bytes) -> None:
             where=target.flag,
             mend="make room, or name another file; the run folder is not touched by this",
         ) from error
-
-
-@contextlib.contextmanager
-def partial_file(target: Target) -> Iterator[Path]:
-    """Give the name of a file beside a target, for a library that writes files by name.
-
-    What stands there in the end takes the target's place, in one piece; after an error it is removed.
-
-    Raises HarnessError if it cannot take that place, or was not written.
-    """
-    partial = target.path.parent / f".rlmesh-{secrets.token_hex(4)}.partial{target.path.suffix}"
-    try:
-        yield partial
-        os.replace(partial, target.path)
-    except OSError as error:
-        raise HarnessError(
-            f"{target.path} cannot be written: {error.strerror or error}",
-            where=target.flag,
-            mend="make room, or name another file; the run folder is not touched by this",
-        ) from error
-    finally:
-        with contextlib.suppress(OSError):
-            partial.unlink()
 
 
 def make_folder(folder: Path, flag: str) -> None:

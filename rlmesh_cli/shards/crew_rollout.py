@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -26,6 +26,7 @@ from .messages import (
     Gone,
     Grant,
     Hello,
+    Recorded,
     Refused,
     Report,
     Stop,
@@ -33,6 +34,9 @@ from .messages import (
     Traced,
     Word,
 )
+
+if TYPE_CHECKING:
+    from rlmesh_cli.recording.recorder import Deliver
 
 # Seconds after which we look whether an end is wanted.
 _LOOK_SECONDS = 0.1
@@ -65,6 +69,7 @@ class CrewRollout:
         on_answer: Callable[[], None],
         on_tick: Callable[[Tally], None],
         on_trace: Callable[[int, Sequence[Column]], None] | None,
+        deliver: Deliver | None = None,
     ) -> None:
         self.should_stop = False
         self.tally = Tally()
@@ -74,6 +79,7 @@ class CrewRollout:
         self._executor, self._task, self._stage = executor, task, stage
         self._book = stage.engine.advisories
         self._on_answer, self._on_tick, self._on_trace = on_answer, on_tick, on_trace
+        self._deliver = deliver
         self._ledger = ShardLedger(episodes, workers=workers, lanes=task.route.num_envs)
         self._living = set(range(workers)) if episodes else set()
         #: Those that are not ready yet.
@@ -160,6 +166,9 @@ class CrewRollout:
             case Traced():
                 if self._on_trace is not None:
                     self._on_trace(word.index, word.columns)
+            case Recorded():
+                if self._deliver is not None:
+                    self._deliver(word.row, word.files)
             case Bye():
                 return self._part(worker, word)
             case Gone():
