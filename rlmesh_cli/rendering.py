@@ -14,7 +14,7 @@ from rlmesh_adapters.errors import EnvironmentBuildError, HarnessError, describe
 from rlmesh_envs.filming import FRAME, FilmRequest
 from rlmesh_envs.make import make_lanes
 
-from .contracting import env_request
+from .contracting import alone, env_request
 from .schema import Route
 
 #: What `--render` takes -> the mode of gymnasium's that it means.
@@ -138,7 +138,7 @@ def _not_filmed(route: Route, reason: str, where: str) -> HarnessError:
 
 
 def _known_modes(route: Route) -> list[str]:
-    lanes, _ = make_lanes(env_request(route))
+    lanes, _ = make_lanes(env_request(alone(route)))
     try:
         envs = getattr(lanes, "envs", None)
         return _modes_of(envs[0] if envs else None)

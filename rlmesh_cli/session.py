@@ -267,6 +267,8 @@ class Session:
         summary = self._bars.with_sequence(summary, book)
         note_results(book, summary, stage.env, stage.contract, guard=stage.guard, casts=rollout.casts)
         note_frames(book, rollout.tally)
+        if self._keeper is not None:
+            self._keeper.note(book, rows)
         store = self._store()
         evaluation = Evaluation(
             folder=store.path,

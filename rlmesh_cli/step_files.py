@@ -7,7 +7,8 @@
     steps["reward"]  # (T,) float64
 
 An episode of T steps has T + 1 rows. Row t holds observation t, and what was done and paid for it; the last row
-holds what the episode ended with, and no action and reward (null).
+holds what the episode ended with (null where a vector environment does not hand it out), and no action and reward
+(null).
 
     index, seed, episode_id   of the episode, in every row
     t                         int32, 0 to T
@@ -90,7 +91,9 @@ class StepFiles:
         put("episode_id", pa.array([row.episode_id] * (length + 1)))
         put("t", pa.array(np.arange(length + 1, dtype=np.int32)))
         for (name, view), values in zip(self._observation, observations, strict=True):
-            put(name, *_column(pa, view, values))
+            array, metadata = _column(pa, view, values)
+            missing = pa.nulls(length + 1 - len(array), array.type)
+            put(name, pa.concat_arrays([array, missing]) if len(missing) else array, metadata)
         for number, (name, view) in enumerate(self._action):
             array, metadata = _column(pa, view, actions[number] if actions else [])
             put(name, pa.concat_arrays([array, pa.nulls(1, array.type)]), metadata)
@@ -111,9 +114,9 @@ class StepFiles:
 def read_steps(path: str | Path) -> dict[str, Any]:
     """Read one episode's file.
 
-    Return column's name -> numpy array: observations (T + 1, ...) in the environment's shape and dtype, actions
-    (T, ...), `reward` (T,) float64, `t`, `terminated`, `truncated` (T + 1,); texts and infos are lists, an info as
-    the dict it was or None.
+    Return column's name -> numpy array: observations (T + 1, ...), or (T, ...) where the last one is null, in the
+    environment's shape and dtype; actions (T, ...), `reward` (T,) float64; `t`, `terminated`, `truncated` (T + 1,)
+    each. Texts and infos are lists, an info as the dict it was or None.
 
     Raises HarnessError where pyarrow is missing, or the file is none of ours.
     """
@@ -136,7 +139,8 @@ def read_steps(path: str | Path) -> dict[str, Any]:
     steps: dict[str, Any] = {}
     for field in table.schema:
         column = table.column(field.name).combine_chunks()
-        if field.name.split(".")[0] in _ACTED:
+        name = field.name.split(".")[0]
+        if name in _ACTED or (name == "observation" and not column[-1].is_valid):
             column = column.slice(0, len(column) - 1)
         steps[field.name] = _restored(column, field)
     steps["info"] = [None if text is None else msgspec.json.decode(text) for text in steps["info"]]

@@ -241,6 +241,9 @@ def _last_lines(evaluation: Evaluation, *, strict: bool) -> list[str]:
         lines.append(f"go on with: rlmesh eval --resume {shlex.quote(_short(evaluation.folder))} --max-errors N")
     elif evaluation.summary.errors:
         lines.append(f"{evaluation.summary.errors} of {evaluation.summary.episodes} episodes errored")
+    recorded = [f"{count:,} in {name}/" for name, count in evaluation.recorded.items()]
+    if recorded:
+        lines.append(f"recorded {', '.join(recorded)}")
     lines.append(f"run {_short(evaluation.folder)}")
     return lines
 

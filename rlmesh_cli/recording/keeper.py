@@ -6,6 +6,7 @@ import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from rlmesh_adapters.advisories import AdvisoryBook
 from rlmesh_cli.episodes import EpisodeResult
 from rlmesh_cli.store import RunStore
 
@@ -71,6 +72,19 @@ class Keeper:
         self.videos += len(names)
         if names:
             self._rank(row, names)
+
+    def note(self, book: AdvisoryBook, rows: Iterable[EpisodeResult]) -> None:
+        """Note where a rule could not say of any episode whether it is meant."""
+        chosen = self._selection
+        if chosen is None or any(row.success is not None for row in rows):
+            return
+        if chosen.kind == "failures":
+            what = "videos of failures are those of episodes that could not be finished"
+        elif chosen.kind == "flips":
+            what = "no flip can be told"
+        else:
+            return
+        book.add("video-selection", "info", f"no success was reported, so {what}")
 
     def _is_kept(self, row: EpisodeResult) -> bool:
         chosen = self._selection

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rlmesh_adapters.advisories import AdvisoryBook
-from rlmesh_adapters.batches import Batch, copy_batch, leaves, row_of
+from rlmesh_adapters.batches import Batch, BatchLayout, copy_batch, leaves, take_rows
 from rlmesh_adapters.context import EpisodeContext
 from rlmesh_cli.episodes import EpisodeResult
 from rlmesh_envs.filming import FRAME
@@ -58,7 +58,8 @@ class First(msgspec.Struct, frozen=True):
 class Recorder:
     """Lanes that are recorded; see rollout.Lanes.
 
-    lanes: themselves. fps: frames a second of films, None films nothing. views: images that the policy is shown.
+    lanes: themselves. layout: of an observation. fps: frames a second of films, None films nothing.
+    views: images that the policy is shown.
     write_steps: makes a file of an episode's steps, None keeps none. advisories: where lost films are noted.
     deliver: gets the files of each episode that has ended, before its row is written.
 
@@ -70,6 +71,7 @@ class Recorder:
         self,
         lanes: Lanes,
         *,
+        layout: BatchLayout,
         fps: float | None,
         views: Sequence[View],
         write_steps: StepWriter | None,
@@ -77,7 +79,8 @@ class Recorder:
         deliver: Deliver,
     ) -> None:
         self.num_envs = lanes.num_envs
-        self._lanes, self._fps, self._views = lanes, fps, views
+        self._lanes, self._layout = lanes, layout
+        self._fps, self._views = fps, views
         self._write_steps, self._advisories, self._deliver = write_steps, advisories, deliver
         self._firsts: dict[int, First] = {}
         self._tapes: dict[int, Tape] = {}
@@ -97,13 +100,16 @@ class Recorder:
         if lanes is not self._company:
             self._cut()
             self._company = lanes
-        kept = None if self._write_steps is None else copy_batch(actions)
+        kept = None if self._write_steps is None or not lanes else copy_batch(actions)
         steps = self._lanes.step_lanes(actions, lanes)
         if steps.infos is not None:
             self._read(lanes, steps)
-        if kept is not None:
+        # Nothing is seen where all lanes were lost.
+        if kept is not None and steps.observations is not None:
             rewards = steps.rewards if isinstance(steps.rewards, list) else np.array(steps.rewards, np.float64)
             self._log.add(steps.observations, kept, rewards)
+            if steps.finals is not None:
+                self._keep_finals(lanes, steps)
         if steps.started is not None:
             self._keep_firsts(steps.started)
         return steps
@@ -171,7 +177,7 @@ class Recorder:
             info = resets.infos[row]
             frame = info.pop(FRAME) if FRAME in info else None
             # Before the policy gets it, who may write into it.
-            observation = None if self._write_steps is None else copy_leaves(row_of(resets.observations, row))
+            observation = None if self._write_steps is None else leaves(take_rows(resets.observations, [row]))
             self._firsts[lane] = First(observation, info, frame)
 
     def _read(self, lanes: Sequence[int], steps: LaneSteps) -> None:
@@ -191,6 +197,19 @@ class Recorder:
             if info and self._write_steps is not None and row not in steps.failures:
                 tape.keep_info(tape.taken + taken + 1, info)
 
+    def _keep_finals(self, lanes: Sequence[int], steps: LaneSteps) -> None:
+        for row, _, _ in steps.ended:
+            tape = self._tapes.get(lanes[row])
+            if tape is not None:
+                final = (steps.finals or {}).get(row)
+                tape.final = None if final is None else self._laid_out(final)
+
+    def _laid_out(self, observation: Any) -> list[Any]:
+        """Return the leaves of one observation, each as a batch of one."""
+        batch = self._layout.allocate(1)
+        self._layout.write(batch, 0, observation)
+        return leaves(batch)
+
     def _cut(self) -> None:
         """Sort the steps since the last cut by lane."""
         if not len(self._log):
@@ -205,8 +224,3 @@ class Recorder:
         self._advisories.add(
             "video-lost", "info", f"videos are incomplete; the first one lost is of {row.episode_id}: {reason}"
         )
-
-
-def copy_leaves(value: Any) -> Any:
-    """Return a tree whose arrays are copies."""
-    return [np.array(leaf) if isinstance(leaf, (np.ndarray, np.generic)) else leaf for leaf in leaves(value)]

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import msgspec
 
+from rlmesh_adapters.batches import BatchLayout
 from rlmesh_adapters.contract import RouteContract
 from rlmesh_adapters.engine import AdapterEngine
 from rlmesh_cli.rendering import check_film
@@ -73,6 +74,7 @@ def recorder_of(stage: Played, lanes: Lanes, deliver: Deliver) -> Recorder:
     route = stage.route
     recorder = Recorder(
         lanes,
+        layout=BatchLayout(stage.contract.observation),
         fps=(stage.env.render_fps or USUAL_FPS) if route.is_filmed else None,
         views=views_of(stage.engine, stage.name, stage.contract.observation) if route.is_filmed else (),
         write_steps=StepFiles(stage.contract.observation, stage.contract.action)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -20,16 +21,18 @@ _MOST_NUMBERS = 4096
 class Tape:
     """One episode's observations, actions, rewards and infos, and the films that are made of it.
 
-    first: leaves of the first observation, None where no steps are kept. info: of the reset.
+    first: leaves of the first observation, each a batch of one; None where no steps are kept. info: of the reset.
     """
 
-    def __init__(self, episode_id: str, first: Any, info: Info) -> None:
+    def __init__(self, episode_id: str, first: list[Any] | None, info: Info) -> None:
         self.episode_id = episode_id
         self._first = first
         #: Film's name, empty for what the environment renders -> the film.
         self.films: dict[str, Film] = {}
         #: View's name -> what the policy was shown last.
         self.shown: dict[str, npt.NDArray[np.uint8]] = {}
+        #: Leaves of the last observation where it came apart from the others; None where nobody gave it.
+        self.final: list[Any] | EllipsisType | None = ...
         #: How many steps were sorted in.
         self.taken = 0
         #: Number of observations before it -> the info that came with an observation, as plain data.
@@ -66,17 +69,29 @@ class Tape:
     def columns(self, length: int) -> tuple[list[Column], list[Column], npt.NDArray[np.float64]]:
         """Return the leaves of observations (length + 1, ...), of actions (length, ...), and rewards (length,).
 
+        Where nobody gave the last observation, there is one less.
+
         length: steps that were finished; a last one that was not is left out.
         """
-        firsts = [leaf[None] if isinstance(leaf, np.ndarray) else [leaf] for leaf in self._first]
         observations = [
             joined([first, *(part[number] for part in self._observations)])[: length + 1]
-            for number, first in enumerate(firsts)
+            for number, first in enumerate(self._first or ())
         ]
+        if self.final is not ... and length:
+            for number, leaf in enumerate(observations):
+                final = None if self.final is None else self.final[number]
+                observations[number] = _ending_with(leaf, final)
         width = len(self._actions[0]) if self._actions else 0
         actions = [joined([part[number] for part in self._actions])[:length] for number in range(width)]
         rewards = np.concatenate([np.empty(0), *self._rewards])[:length]
         return observations, actions, rewards
+
+
+def _ending_with(leaf: Column, final: Any) -> Column:
+    """Return a leaf with another last value, given as a batch of one; None leaves it out."""
+    if final is None:
+        return leaf[:-1]
+    return joined([leaf[:-1], final])
 
 
 def _abridged(value: Any) -> Any:
