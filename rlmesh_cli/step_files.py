@@ -26,7 +26,6 @@ is written as float32. A text is a string; what is neither (Graph, Sequence, One
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -76,39 +75,38 @@ class StepFiles:
         import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to import
         import pyarrow.parquet as pq  # noqa: PLC0415
 
-        length = row.length
+        length, rows = row.length, row.length + 1
         observations, actions, rewards = tape.columns(length)
-        last = np.arange(length + 1) == length
-        fields: list[Any] = []
-        arrays: list[Any] = []
-
-        def put(name: str, array: Any, metadata: dict[str, str] | None = None) -> None:
-            fields.append(pa.field(name, array.type, metadata=metadata))
-            arrays.append(array)
-
-        put("index", pa.array(np.full(length + 1, row.index, np.int64)))
-        put("seed", pa.array([row.seed] * (length + 1), pa.int64() if _fits(row.seed) else pa.string()))
-        put("episode_id", pa.array([row.episode_id] * (length + 1)))
-        put("t", pa.array(np.arange(length + 1, dtype=np.int32)))
+        last = np.arange(rows) == length
+        infos = tape.infos
+        texts = [_json(infos[number]) if number in infos else None for number in range(rows)] if infos else None
+        arrays: dict[str, Any] = {
+            "index": pa.repeat(pa.scalar(row.index, pa.int64()), rows),
+            "seed": pa.repeat(_seed(pa, row.seed), rows),
+            "episode_id": pa.repeat(pa.scalar(row.episode_id), rows),
+            "t": pa.array(np.arange(rows, dtype=np.int32)),
+        }
         for (name, view), values in zip(self._observation, observations, strict=True):
-            array, metadata = _column(pa, view, values)
-            missing = pa.nulls(length + 1 - len(array), array.type)
-            put(name, pa.concat_arrays([array, missing]) if len(missing) else array, metadata)
+            arrays[name] = _padded(pa, _column(pa, view, values), rows)
         for number, (name, view) in enumerate(self._action):
-            array, metadata = _column(pa, view, actions[number] if actions else [])
-            put(name, pa.concat_arrays([array, pa.nulls(1, array.type)]), metadata)
-        put("reward", pa.array([*rewards.tolist(), None], pa.float64()))
-        put("terminated", pa.array(last & row.terminated))
-        put("truncated", pa.array(last & row.truncated))
-        infos = [tape.infos.get(number) for number in range(length + 1)]
-        put("info", pa.array([None if info is None else _json(info) for info in infos], pa.string()))
+            arrays[name] = _padded(pa, _column(pa, view, actions[number] if actions else []), rows)
+        arrays["reward"] = _padded(pa, pa.array(rewards), rows)
+        arrays["terminated"] = pa.array(last & row.terminated)
+        arrays["truncated"] = pa.array(last & row.truncated)
+        arrays["info"] = pa.nulls(rows, pa.string()) if texts is None else pa.array(texts, pa.string())
         facts = {"schema": STEP_SCHEMA, "return": row.return_, "end": row.end}
-        schema = pa.schema(fields, metadata={"rlmesh": _json(to_plain(facts)[0])})
-        sink = io.BytesIO()
-        pq.write_table(
-            pa.table(arrays, schema=schema), sink, compression="zstd", use_dictionary=["episode_id", "info"]
+        leaves = dict([*self._observation, *self._action])
+        schema = pa.schema(
+            [pa.field(name, array.type, metadata=_metadata(leaves.get(name))) for name, array in arrays.items()],
+            metadata={"rlmesh": _json(to_plain(facts)[0])},
         )
-        return sink.getvalue()
+        sink = pa.BufferOutputStream()
+        table = pa.Table.from_arrays(list(arrays.values()), schema=schema)
+        # What makes the smallest file takes twice as long, and a reader of whole episodes needs no statistics.
+        pq.write_table(
+            table, sink, compression="lz4", use_dictionary=["episode_id", "info"], write_statistics=False
+        )
+        return bytes(sink.getvalue())
 
 
 def read_steps(path: str | Path) -> dict[str, Any]:
@@ -157,20 +155,36 @@ def named_spaces(view: SpaceView, name: str) -> Iterator[tuple[str, SpaceView]]:
         yield from named_spaces(child, f"{name}.{key}")
 
 
-def _column(pa: Any, view: SpaceView, values: Sequence[Any]) -> tuple[Any, dict[str, str] | None]:
-    """Return one leaf as an Arrow array, and the metadata of its field."""
+def _metadata(view: SpaceView | None) -> dict[str, str] | None:
+    """Return what a reader must know of a leaf to make arrays of it."""
+    if view is None:
+        return None
+    return {"shape": _json(list(view.shape)), "dtype": str(view.dtype)} if view.is_array else {"kind": view.kind}
+
+
+def _column(pa: Any, view: SpaceView, values: Sequence[Any]) -> Any:
+    """Return one leaf as an Arrow array."""
     if not view.is_array or view.dtype is None:
-        texts = [_text(value) for value in values]
-        return pa.array(texts, pa.string()), {"kind": view.kind}
+        return pa.array([_text(value) for value in values], pa.string())
     dtype = np.dtype(view.dtype)
     kept = np.dtype(np.float32) if dtype == np.float16 else dtype
-    metadata = {"shape": _json(list(view.shape)), "dtype": str(dtype)}
     array = np.ascontiguousarray(np.asarray(values, dtype).reshape(-1, *view.shape), kept)
     if not view.shape:
-        return pa.array(array), metadata
+        return pa.array(array)
     if view.size == 0:
-        return pa.array([[]] * len(array), pa.list_(pa.from_numpy_dtype(kept))), metadata
-    return pa.FixedSizeListArray.from_arrays(pa.array(array.reshape(-1)), view.size), metadata
+        return pa.array([[]] * len(array), pa.list_(pa.from_numpy_dtype(kept)))
+    return pa.FixedSizeListArray.from_arrays(pa.array(array.reshape(-1)), view.size)
+
+
+def _padded(pa: Any, array: Any, rows: int) -> Any:
+    """Return an array with nulls at its end."""
+    missing = rows - len(array)
+    return pa.concat_arrays([array, pa.nulls(missing, array.type)]) if missing else array
+
+
+def _seed(pa: Any, seed: int | None) -> Any:
+    """Return a seed as a whole number, or as text where it has more than 63 bits."""
+    return pa.scalar(seed, pa.int64()) if seed is None or seed < 2**63 else pa.scalar(str(seed))
 
 
 def _restored(column: Any, field: Any) -> Any:
@@ -192,7 +206,3 @@ def _text(value: Any) -> str | None:
 
 def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
-
-
-def _fits(seed: int | None) -> bool:
-    return seed is None or seed < 2**63

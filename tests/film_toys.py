@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -155,3 +156,19 @@ class Same(Clock):
         observation, reward, terminated, truncated, _ = super().step(action)
         self.info["t"] = self.t
         return observation, reward, terminated, truncated, self.info
+
+
+class Large(Clock):
+    """Moving frames of 96 by 96 that cost nothing to make; a step sleeps for a millisecond."""
+
+    _rows, _columns = np.mgrid[:96, :96]
+    _frames = tuple(
+        np.stack([_rows + 2 * t, _columns, _rows // 2 + _columns // 2 + t], -1).astype(np.uint8) for t in range(8)
+    )
+
+    def step(self, action) -> Step:
+        time.sleep(0.001)
+        return super().step(action)
+
+    def render(self) -> Any:
+        return self._frames[self.t % 8]
