@@ -161,14 +161,15 @@ class Same(Clock):
 class Large(Clock):
     """Moving frames of 96 by 96 that cost nothing to make; a step sleeps for a millisecond."""
 
-    _rows, _columns = np.mgrid[:96, :96]
-    _frames = tuple(
-        np.stack([_rows + 2 * t, _columns, _rows // 2 + _columns // 2 + t], -1).astype(np.uint8) for t in range(8)
-    )
+    def __init__(self, render_mode: str | None = None, length: int = 3) -> None:
+        super().__init__(render_mode, length)
+        rows, columns = np.mgrid[:96, :96]
+        pictures = [[rows + 2 * t, columns, (rows + columns) // 2 + t] for t in range(8)]
+        self.frames = [np.stack(channels, -1).astype(np.uint8) for channels in pictures]
 
     def step(self, action) -> Step:
         time.sleep(0.001)
         return super().step(action)
 
     def render(self) -> Any:
-        return self._frames[self.t % 8]
+        return self.frames[self.t % 8]

@@ -2,8 +2,8 @@
 
     python -m tests.benchmarks.bench_recording
 
-Steps: eight lanes of CartPole that balance for 500 steps, files included. Videos: two lanes of a toy that sleeps for
-a millisecond a step and whose frames of 96 by 96 cost nothing to render, so that what is left is the copy, the codec
+Steps: eight lanes of CartPole that balance for 500 steps, files included. Videos: two lanes of a toy that sleeps
+for a millisecond a step and whose frames of 96 by 96 cost nothing to render: what is left is the copy, the codec
 and the file.
 """
 
