@@ -94,7 +94,7 @@ class Camera(Clock):
 
     observation_space = spaces.Dict(
         {
-            "camera": spaces.Box(0, 255, (6, 8, 3), np.uint8),
+            "camera": spaces.Box(0, 255, (8, 10, 3), np.uint8),
             "where": spaces.Box(-1, 1, (2,), np.float32),
         }
     )
@@ -105,7 +105,7 @@ class Camera(Clock):
 
 def picture(seed: int, t: int) -> np.ndarray:
     """Return what Camera shows."""
-    rows, columns, channels = np.mgrid[:6, :8, :3]
+    rows, columns, channels = np.mgrid[:8, :10, :3]
     return ((rows * 24 + columns * 3 + channels + 40 * t + 7 * seed) % 256).astype(np.uint8)
 
 

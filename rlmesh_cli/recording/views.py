@@ -19,7 +19,8 @@ from rlmesh_adapters.plans import ImagePlan
 from rlmesh_adapters.spaces import SpaceView
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
-_LEAST_SIDE = 4
+# Smaller ones are codes of a grid rather than pictures.
+_LEAST_SIDE = 8
 
 
 class View(msgspec.Struct, frozen=True):

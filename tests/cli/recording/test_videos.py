@@ -222,7 +222,7 @@ class TestViews:
     def test_pictures_are_those_of_the_camera(self, tmp_path: Path, image: dict[str, Any], horizon: int) -> None:
         """Whatever format the model wants, the picture is the camera's own; between calls the last one stays."""
         (tmp_path / "policy.py").write_text(
-            MODEL % {"type": "image", "role": "image/primary", "height": 6, "width": 8, **image}
+            MODEL % {"type": "image", "role": "image/primary", "height": 8, "width": 10, **image}
         )
         (tmp_path / "route.yaml").write_text(SPEC % horizon)
         played = play(
