@@ -30,10 +30,13 @@ import msgspec
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = Path(sys.executable).parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-#: What a block may need -> the modules that must be there; None is what no test can have.
+#: What a block may need -> modules that must be there; `$` begins a program, None is what no test can have.
 NEEDS: dict[str, tuple[str, ...] | None] = {
     "ray": ("ray",),
     "real": ("gym_pusht", "cv2"),
+    "video": ("imageio", "imageio_ffmpeg"),
+    "pandas": ("pandas",),
+    "jq": ("$jq",),
     "fresh machine": None,
     "cluster": None,
 }
@@ -159,8 +162,10 @@ def with_needs(step: Step, needs: str) -> Step:
 
 def is_met(needs: str) -> bool:
     """Tell whether what a block needs is there."""
-    modules = NEEDS[needs] if needs else ()
-    return modules is not None and all(importlib.util.find_spec(name) for name in modules)
+    wanted = NEEDS[needs] if needs else ()
+    return wanted is not None and all(
+        shutil.which(name[1:]) if name.startswith("$") else importlib.util.find_spec(name) for name in wanted
+    )
 
 
 def shell(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

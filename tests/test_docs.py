@@ -223,3 +223,10 @@ def test_flags_of_the_page_are_those_of_the_command():
 def test_exit_codes_of_the_page_are_those_of_the_command():
     codes = {int(code) for code in re.findall(r"^\| (\d+) \|", CI, flags=re.M)}
     assert codes == {int(code) for code in Exit} | {141}
+
+
+def test_index_has_every_page():
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| \[([\w-]+\.md)\]", index, flags=re.M)
+    assert sorted([*listed, "README.md", "tutorial.md"]) == sorted(page.name for page in PAGES[1:])
+    assert "(tutorial.md)" in index
