@@ -3,7 +3,8 @@
 What a page says to whoever runs it stands in comments, a line each:
 
     <!-- file: NAME -->            the fenced block below is that file
-    <!-- given: NAME = PATH -->    the file or folder PATH of this repository lies here as NAME
+    <!-- given: NAME = PATH -->    the file or folder PATH of this repository lies here as NAME; PAGE#FILE is a
+                                   file that another page shows
     <!-- before: COMMAND -->       is run here, unseen
     <!-- exit: 1 -->               the block below leaves with 1
     <!-- needs: ray -->            the block below needs more than the test environment; see NEEDS
@@ -192,9 +193,15 @@ def do(step: Step, folder: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(step.text, encoding="utf-8")
     elif step.kind == "given":
-        source, target = ROOT / step.text, folder / step.name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
+        path, _, name = step.text.partition("#")
+        source, target = ROOT / path, folder / step.name
+        if name:
+            shown = [one for one in steps_of(source.read_text(encoding="utf-8")) if one.name == name]
+            target.write_text(shown[-1].text, encoding="utf-8")
+        elif source.is_dir():
+            shutil.copytree(source, target)
+        else:
+            shutil.copy(source, target)
     else:
         done = shell(folder, "bash", "-eo", "pipefail", "-c", step.text)
         printed = done.stdout + done.stderr

@@ -10,9 +10,11 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pages
+import pictures
 import pytest
 import yaml
 from pages import PAGES, ROOT, SCRIPTS, Block, Step, shell
+from rich.text import Text
 from typer.testing import CliRunner
 
 from rlmesh_cli.app import app
@@ -47,7 +49,7 @@ needs_command = pytest.mark.skipif(
 
 def steps_of(page: Path) -> list[Step]:
     steps = pages.steps_of(page.read_text(encoding="utf-8"))
-    if page.name != "README.md":
+    if page != ROOT / "README.md":
         return steps
     needs = {step: need for step in steps for start, need in README_NEEDS.items() if step.text.startswith(start)}
     assert set(needs.values()) == set(README_NEEDS.values())
@@ -60,16 +62,33 @@ def blocks(text: str, language: str) -> list[str]:
 
 
 def named(page: Path) -> str:
-    return page.name
+    return str(page.relative_to(ROOT))
 
 
 @needs_command
-@pytest.mark.parametrize("page", PAGES, ids=named)
+@pytest.mark.parametrize("page", [page for page in PAGES if page != pictures.PAGE], ids=named)
 def test_commands_of_the_page_do_what_it_says(page, tmp_path):
     """Exit codes are those that it names, and the output that it shows is printed."""
     for step in steps_of(page):
         if not step.needs:
             pages.do(step, tmp_path)
+
+
+@needs_command
+def test_pictures_show_what_is_printed(tmp_path):
+    """All lines of each picture that hold no time, path or run are printed by its command, at the same width."""
+    count = 0
+    for step, picture in pictures.pictured(pictures.PAGE.read_text(encoding="utf-8")):
+        if not picture:
+            pages.do(step, tmp_path)
+            continue
+        svg = (pictures.PAGE.parent / picture).read_text(encoding="utf-8")
+        assert "url(http" not in svg
+        shown = pictures.lines_of(svg)[step.text.count("\n") + 1 :]
+        assert pages.stable_lines(shown)
+        assert not pages.missing_lines(shown, Text.from_ansi(pictures.printed(step, tmp_path)).plain), picture
+        count += 1
+    assert count >= 3
 
 
 @needs_command
