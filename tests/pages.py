@@ -36,6 +36,8 @@ NEEDS: dict[str, tuple[str, ...] | None] = {
     "ray": ("ray",),
     "real": ("gym_pusht", "cv2"),
     "video": ("imageio", "imageio_ffmpeg"),
+    "report": ("jinja2", "plotly"),
+    "steps": ("pyarrow",),
     "pandas": ("pandas",),
     "jq": ("$jq",),
     "fresh machine": None,

@@ -12,7 +12,9 @@ from xml.etree import ElementTree
 import pages
 import pictures
 import pytest
+import typer.main
 import yaml
+from markdown_it import MarkdownIt
 from pages import PAGES, ROOT, SCRIPTS, Block, Step, shell
 from rich.text import Text
 from typer.testing import CliRunner
@@ -65,6 +67,15 @@ def named(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_blocks_are_those_that_markdown_has(page):
+    """What is run is what a reader sees as code."""
+    text = page.read_text(encoding="utf-8")
+    tokens = [token for token in MarkdownIt().parse(text) if token.type in ("fence", "code_block")]
+    found = [part for part in pages.parts_of(text) if isinstance(part, Block)]
+    assert [block.text.rstrip() for block in found] == [token.content.rstrip() for token in tokens]
+
+
 @needs_command
 @pytest.mark.parametrize("page", [page for page in PAGES if page != pictures.PAGE], ids=named)
 def test_commands_of_the_page_do_what_it_says(page, tmp_path):
@@ -100,7 +111,7 @@ def test_commands_that_need_more_do_too(page, tmp_path):
     steps = steps_of(page)
     here = [step for step in steps if pages.is_met(step.needs)]
     if not any(step.needs for step in here):
-        pytest.skip(f"needs {', '.join({step.needs for step in steps if step.needs})}")
+        pytest.skip(f"needs {', '.join(sorted({step.needs for step in steps} - {''}))}")
     for step in here:
         pages.do(step, tmp_path)
 
@@ -112,6 +123,8 @@ def test_every_command_of_the_pages_is_run_or_says_what_it_needs():
         text = page.read_text(encoding="utf-8")
         commands = [step for step in steps_of(page) if step.kind == "command"]
         assert {step.needs for step in commands} <= {"", *pages.NEEDS}
+        shown = [step.shown for step in commands if any(line.strip() for line in step.shown)]
+        assert all(pages.stable_lines(lines) for lines in shown), f"{page}: shows only what is not compared"
         scripts = [step for step in steps_of(page) if step.kind == "file" and step.language in ("bash", "sh")]
         lines = [line for step in [*commands, *scripts] for line in step.text.split("\n")]
         assert sum(line.startswith("rlmesh ") for line in lines) == len(
@@ -155,11 +168,10 @@ def test_python_of_the_page_is_python(page):
 
 
 def test_flags_in_the_text_are_flags():
-    """A flag in backquotes belongs to a command of ours, or to git, ray and pip in the pages that say so."""
-    runner = CliRunner(env={"COLUMNS": "300"})
-    commands = ["eval", "probe", "explain", "compare", "replay", "runs", "show"]
-    helps = "".join(runner.invoke(app, [command, "--help"]).output for command in commands)
-    known = {"--help", "--version", *re.findall(r"--[a-z][a-z-]+", helps)}
+    """A flag in backquotes belongs to a command of ours."""
+    commands = typer.main.get_command(app).commands
+    options = [flag for command in commands.values() for option in command.params for flag in option.opts]
+    known = {"--help", "--version", *options}
     for page in PAGES:
         text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
         spans = " ".join(re.findall(r"`([^`\n]+)`", text))

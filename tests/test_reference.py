@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import msgspec.inspect
+import pytest
 import typer.main
 import yaml
 from pages import ROOT
+from running import Played, play
 
 from rlmesh_adapters.probe import battery, verdicts
 from rlmesh_cli import auditing
@@ -172,8 +175,8 @@ def route_flags() -> dict[str, str]:
 
 def options_of(command: str) -> set[str]:
     """Return the long flags of a command, as its own parser knows them."""
-    (found,) = (one for one in typer.main.get_command(app).commands.items() if one[0] == command)  # type: ignore[attr-defined]
-    return {flag for option in found[1].params for flag in option.opts if flag.startswith("--")} - {"--help"}
+    options = typer.main.get_command(app).commands[command].params
+    return {flag for option in options for flag in option.opts if flag.startswith("--")} - {"--help"}
 
 
 def test_route_of_the_page_is_the_route_that_is_read():
@@ -199,6 +202,28 @@ def test_flags_of_the_page_are_those_of_eval():
     beside = {row[0].split(",")[0].strip("`").split()[0] for row in rows(text)}
     assert beside | set(route_flags().values()) - {"POLICY"} == options_of("eval")
     assert not beside & set(route_flags().values())
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory) -> Played:
+    return play(tmp_path_factory.mktemp("reference"), "zero", "CartPole-v1", episodes=2)
+
+
+@pytest.mark.parametrize(("title", "maybe"), [("run.json", {"failure"}), ("summary.json", set())])
+def test_records_of_the_page_are_what_a_run_leaves(title, maybe, played):
+    record = json.loads((played.folder / title).read_text(encoding="utf-8"))
+    listed = names(rows(section(page("reference-run.md"), title)))
+    assert sorted(listed) == sorted({*record, *maybe})
+
+
+def test_row_of_the_runs_page_is_a_row(played):
+    text = section((ROOT / "runs" / "README.md").read_text(encoding="utf-8"), "A line of `episodes.jsonl`")
+    assert sorted(names(rows(text))) == sorted(played.rows[0])
+
+
+def names(table: list[list[str]]) -> list[str]:
+    """Return the names in the first column; a cell may hold several."""
+    return [name for row in table for name in re.findall(r"`([^`]+)`", row[0])]
 
 
 def test_exit_codes_of_the_page_are_those_of_the_commands():
