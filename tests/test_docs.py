@@ -150,6 +150,17 @@ def test_files_that_are_scripts_are_run():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
+def test_files_are_named_where_they_are_read(page):
+    """The comment is not seen: the name stands in the text between the block before and the file."""
+    lines = page.read_text(encoding="utf-8").split("\n")
+    for number, line in enumerate(lines):
+        marked = re.match(r"<!-- file: (.*) -->", line)
+        if marked:
+            above = next(at for at in range(number - 1, -1, -1) if lines[at].startswith(("```", "    ", "#")))
+            assert re.search(rf"`(?:\S*/)?{re.escape(marked[1])}`", "\n".join(lines[above:number])), marked[1]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
 def test_links_of_the_page_lead_somewhere(page):
     text = page.read_text(encoding="utf-8")
     for path, anchor in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", text):
