@@ -23,6 +23,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -53,6 +54,9 @@ _PROGRAM = re.compile(r"^(rlmesh|pip|python|bash|ray)\s")
 _UNSTABLE = re.compile(
     r"\d (?:s|ms|us|GB|MB)\b|steps/s|lanes in use|(?:^|[\s'\"(])[\w.~-]*/[\w.~/-]+|\d{8}T\d{6}Z|\b\d+\.\d+\.\d+\b"
 )
+
+#: Code that is compiled for one command serves the next, and nothing is written into the checkout.
+_compiled = tempfile.TemporaryDirectory(prefix="rlmesh-pages-")
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -173,13 +177,20 @@ def is_met(needs: str) -> bool:
 
 def shell(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Run a command with the `rlmesh` of this interpreter, and these sources, on its path."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "GIT_"))}
+    dropped = ("GITHUB_", "GIT_", "PYTHONDONTWRITEBYTECODE")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
     sources = os.pathsep.join(map(str, (ROOT, ROOT / "adapters", ROOT / "envs")))
     path = os.pathsep.join([str(SCRIPTS), kept.get("PATH", os.defpath)])
     return subprocess.run(
         words,
         cwd=folder,
-        env={**kept, "PATH": path, "PYTHONPATH": sources, "COLUMNS": str(COLUMNS)},
+        env={
+            **kept,
+            "PATH": path,
+            "PYTHONPATH": sources,
+            "PYTHONPYCACHEPREFIX": _compiled.name,
+            "COLUMNS": str(COLUMNS),
+        },
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
