@@ -36,7 +36,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 NEEDS: dict[str, tuple[str, ...] | None] = {
     "ray": ("ray",),
     "real": ("gym_pusht", "cv2"),
-    "video": ("imageio", "imageio_ffmpeg"),
+    "video": ("av",),
     "report": ("jinja2", "plotly"),
     "steps": ("pyarrow",),
     "pandas": ("pandas",),

@@ -41,6 +41,7 @@ README_FOLDER = (
 README_NEEDS = {
     "python -m venv": "fresh machine",
     "rlmesh explain --route examples/pusht.yaml": "real",
+    "rlmesh eval random --env gym_pusht/PushT-v0": "real",
 }
 
 needs_command = pytest.mark.skipif(
