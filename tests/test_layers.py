@@ -37,6 +37,7 @@ ONLY = {
     "rich": (
         "rlmesh_cli.comparison_tables",
         "rlmesh_cli.explanation_tables",
+        "rlmesh_cli.init_tables",
         "rlmesh_cli.probe_tables",
         "rlmesh_cli.progress",
         "rlmesh_cli.replay_tables",
@@ -85,6 +86,8 @@ LATE = {
     ("rlmesh_cli.compare_command", "rlmesh_cli.comparison_tables"),
     ("rlmesh_cli.commands.eval", "rlmesh_cli.evaluation_command"),
     ("rlmesh_cli.commands.explain", "rlmesh_cli.explanation_command"),
+    ("rlmesh_cli.commands.init", "rlmesh_cli.init_command"),
+    ("rlmesh_cli.init_command", "rlmesh_cli.init_tables"),
     ("rlmesh_cli.commands.probe", "rlmesh_cli.probe_command"),
     ("rlmesh_cli.commands.runs", "rlmesh_cli.runs_command"),
     ("rlmesh_cli.commands.show", "rlmesh_cli.show_command"),
