@@ -17,7 +17,9 @@ _LARGEST = 2**63 - 1
 def drawing(view: SpaceView) -> str:
     """Return an expression that draws a member of an action space with `rng` and `np`.
 
-    Floats without a bound on both sides are drawn near zero and clipped. Raises TypeError for text and opaque spaces.
+    Floats without a bound on both sides are drawn near zero and clipped.
+
+    Raises TypeError for text and opaque spaces.
     """
     if view.kind == "dict":
         return "{" + ", ".join(f"{quoted(str(name))}: {drawing(child)}" for name, child in view.children) + "}"

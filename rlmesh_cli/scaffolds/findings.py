@@ -1,4 +1,4 @@
-"""Findings: what an environment turned out to be, asked by building it, resetting it once and a few random steps."""
+"""Findings: what an environment turned out to be, seen in one reset and a few random steps."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     id: as a route should name it. imports: modules that register it. kwargs: of its constructor.
     observation, action: spaces of one lane. first: the first observation after a reset with seed 0.
     render_modes: that it offers. is_lane: whether lanes of it are ours to reset, and to limit.
-    steps, rewards: random steps that were made, and what they paid. end: how the episode ended, empty if it did not.
+    steps, rewards: random steps that were made, and what they paid. end: how the episode ended, or empty.
     infos: keys that resets or steps reported -> the last value. numbers: those of them that are single numbers.
     success_key: where it reports success, empty if it did not. failure: why a step failed, None if none did.
     tags: env tags that it carries itself, None if it has none.

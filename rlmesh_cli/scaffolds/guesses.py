@@ -112,10 +112,12 @@ class Observation:
             found = ""
         role = self._role(found or own_role(name.removesuffix("_pos") if name != "_pos" else name), path)
         what = f"{kind(view)}, {bounds(view) or 'no bounds'}"
+        if view.dtype == np.uint8 and len(view.shape) == 3:
+            what += ", which is no size or form of a camera"
         if found and role == found:
             reason = f"{what}, and its name is {title(path)}"
         else:
-            reason = f"{what}; the role is a name of its own, after {title(path) if path else 'nothing'}"
+            reason = f"{what}; the role is a name of its own{f', after {title(path)}' if path else ''}"
         self.states.append((path, view, role))
         return Guess({"type": "state", "role": role}, reason)
 

@@ -60,13 +60,13 @@ def _layout(found: Found, tagging: Tagging | None, *, is_batched: bool) -> Itera
         yield "#"
         yield from _rows([*own, *leaves(found.action)], "observation", "")
         yield "#"
-        yield f"# By its tags and `spec` below, {name} is handed{', M rows for the M lanes that ask' if rows else ''}:"
+        yield f"# By its tags and `spec` below, {name} is handed{', of the M lanes that ask' if rows else ''}:"
         yield "#"
         yield from _input_rows(found, tagging, rows)
         return
     if rows:
-        yield f"# What {name} is handed: M rows, one for each lane that asks. The values are those of one lane, at the"
-        yield "# first step of seed 0."
+        yield f"# What {name} is handed: M rows, one for each lane that asks. The values are those of one"
+        yield "# lane at the first step of seed 0."
     else:
         yield f"# What {name} is handed; the values are those of the first step of seed 0."
     yield "#"
@@ -124,9 +124,9 @@ def _spec(tagging: Tagging) -> str:
     inputs = [f"            {quoted(name)}: {_flow(leaf)}," for name, leaf in tagging.spec["input"].items()]
     outputs = [f"                {_flow(part)}," for part in tagging.spec["output"]["components"]]
     lines = [
-        "    # What your model wants to see and what it puts out, matched with the route's env_tags by role. An image",
-        "    # may ask for another size (height, width), layout chw, dtype float32, normalize true; docs/adapters.md",
-        "    # lists every field.",
+        "    # What your model wants to see and what it puts out, matched with the env_tags by role. An image",
+        "    # may ask for another size (height, width), layout chw, dtype float32, normalize true;",
+        "    # docs/adapters.md lists every field.",
         "    spec = {",
         '        "input": {',
         *inputs,
@@ -166,8 +166,8 @@ def _single(found: Found, tagging: Tagging | None) -> str:
     return f'''    def predict(self, obs, context):
         """Return {gives}.
 
-        obs: see above. context: of the episode; context.rng draws numbers that are its own, so that it can be
-        played again, and context.step counts from 0.
+        obs: see above. context: of the episode; context.rng draws numbers that are its own, so that it
+        can be played again, and context.step counts from 0.
         """
         rng = context.rng
         # YOUR MODEL: work the action out from `obs`, in place of the next line.
@@ -180,8 +180,8 @@ def _batched(found: Found, tagging: Tagging | None) -> str:
     return f'''    def predict_batch(self, obs, context):
         """Return {gives}, a row for each lane that asks.
 
-        obs: see above. context: a list of M; context[row].rng draws numbers that are that episode's own, so that
-        it can be played again, and context[row].step counts from 0.
+        obs: see above. context: a list of M; context[row].rng draws numbers that are that episode's own,
+        so that it can be played again, and context[row].step counts from 0.
         """
         # YOUR MODEL: work the actions out from `obs`, in place of the next line.
         return np.stack([self.draw(one.rng) for one in context])

@@ -21,7 +21,8 @@ _STEPS = 1000
 def route_text(found: Found, tagging: Tagging | str | None, policy: str, route: str) -> str:
     """Return a route file that runs as it stands.
 
-    tagging: tags, the reason why there are none, or None if none were asked for. policy, route: names of the files.
+    tagging: tags, the reason why there are none, or None if none were asked for.
+    policy, route: names of the files.
     """
     lines = [
         f"# {one_line(found.id, 80)} and the policy {policy}, as `rlmesh init` wrote it.",
@@ -37,7 +38,8 @@ def route_text(found: Found, tagging: Tagging | str | None, policy: str, route: 
         "",
         "policy:",
         f"  source: {flow_text(policy)}",
-        "  # What Policy(...) is called with, such as {checkpoint: weights.pt}; a path is seen from where you run.",
+        "  # What Policy(...) is called with, such as {checkpoint: weights.pt}; a path in it is seen from the",
+        "  # folder that you run in.",
         "  params: {}",
         "",
         *_tags(found, tagging),
@@ -68,7 +70,7 @@ def _env(found: Found) -> Iterator[str]:
     yield "  # What its constructor is called with."
     yield f"  kwargs: {flow_text(dict(found.kwargs))}"
     if found.max_episode_steps is not None:
-        yield f"  # An episode ends after {found.max_episode_steps:,} steps; a number here takes the place of that."
+        yield f"  # An episode ends after {found.max_episode_steps:,} steps; a number here replaces that."
         yield "  max_episode_steps: null"
     elif found.is_lane:
         yield "  # The environment states no limit of its own; this one is a guess."
@@ -93,8 +95,9 @@ def _success(found: Found) -> Iterator[str]:
         yield "# takes one report at any step."
         yield f"success: {{key: {flow_text(key)}, when: final}}"
         return
-    yield f"# Neither `is_success` nor `success` was reported in {found.steps} random steps. If one comes later, it is"
-    yield "# found without a rule; what has another name must be named; else a bound on the return can say it."
+    yield f"# Neither `is_success` nor `success` was reported in {found.steps} random steps. If one comes later in"
+    yield "# an episode, it is found without a rule. Where success has another name, give that; else a bound"
+    yield "# on the return can say it."
     yield "#   success: {key: NAME, when: final}"
     yield f"#   success: {{return_at_least: {_bound(found)}}}"
 
@@ -121,19 +124,19 @@ def _metrics(found: Found) -> Iterator[str]:
 
 def _tags(found: Found, tagging: Tagging | str | None) -> Iterator[str]:
     if tagging is None:
-        yield "# No conversion: the policy sees what the environment gives, and its actions are sent as they are."
+        yield "# No conversion: the policy sees what the environment gives; its actions are sent as they are."
         if found.tags is not None:
             yield "# The environment is tagged, so a policy with a `spec` gets what it asks for."
         yield "# `rlmesh init --tags` proposes env_tags; docs/adapters.md says what they are for."
     elif isinstance(tagging, str):
         yield from _wrapped(f"No env_tags could be proposed: {tagging}.", "# ")
-        yield "# The policy sees what the environment gives, and its actions are sent as they are."
+        yield "# The policy sees what the environment gives; its actions are sent as they are."
     elif tagging.observation is None:
         yield "# env_tags: the environment brings its own, which the policy's `spec` is matched with."
     else:
-        yield "# What the environment gives and what drives it, by role: the policy's `spec` asks for these roles."
-        yield "# Every tag is a guess by shape, name and bounds. Correct it where you know better;"
-        yield "# docs/adapters.md lists the fields. Pictures that are upside down or mirrored cannot be seen from here."
+        yield "# What the environment gives and what drives it, by role; the policy's `spec` asks for these."
+        yield "# Every tag is a guess by shape, name and bounds: correct it where you know better. Whether pictures"
+        yield "# are upside down or mirrored cannot be told by these. docs/adapters.md lists the fields."
         yield "env_tags:"
         yield "  observation:"
         yield from _tree(tagging.observation, "    ")

@@ -33,8 +33,9 @@ class Input(msgspec.Struct, frozen=True):
 class Tagging(msgspec.Struct, frozen=True, kw_only=True):
     """Tags of an environment and the spec of a model for them.
 
-    observation, action: the guesses; None where the environment is tagged already. spec: the model's, plain values.
-    inputs: what the policy is handed by name. draws: expressions that draw the parts of the model's output from a generator `rng`.
+    observation, action: the guesses; None where the environment is tagged already.
+    spec: the model's, as plain values. inputs: what the policy is handed, by name.
+    draws: expressions that draw the parts of the model's output from a generator `rng`.
     """
 
     observation: GuessTree | None

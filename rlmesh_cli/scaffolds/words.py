@@ -46,6 +46,8 @@ def kind(view: SpaceView, rows: str = "") -> str:
 
     rows: letter of a leading axis, such as `M`.
     """
+    if view.kind == "text":
+        return "text"
     if not view.is_array:
         return one_line(str(view), _LONGEST)
     if view.kind == "discrete":

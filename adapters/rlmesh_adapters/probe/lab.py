@@ -248,7 +248,7 @@ class Session:
         return answers
 
     def _contexts(self, company: Sequence[int]) -> list[EpisodeContext]:
-        """Return contexts whose random numbers begin anew at each call, and go with the row, not with its place."""
+        """Return contexts whose random numbers begin anew at each call, and go with the row, not its place."""
         return [
             EpisodeContext(f"{self._name}-{self._episode}-{position}", row, _SEED + row)
             for position, row in enumerate(company)
