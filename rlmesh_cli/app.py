@@ -11,6 +11,7 @@ import typer
 
 from . import __version__
 from .commands.compare import compare_command
+from .commands.doctor import doctor_command
 from .commands.eval import eval_command
 from .commands.explain import explain_command
 from .commands.init import init_command
@@ -36,6 +37,7 @@ app.command("probe", cls=LeanCommand)(probe_command)
 app.command("compare", cls=LeanCommand)(compare_command)
 app.command("runs", cls=LeanCommand)(runs_command)
 app.command("show", cls=LeanCommand)(show_command)
+app.command("doctor", cls=LeanCommand)(doctor_command)
 app.command("init", cls=LeanCommand)(init_command)
 app.command("replay", cls=LeanCommand)(replay_command)
 

@@ -36,6 +36,7 @@ ONLY = {
     "typer": ("rlmesh_cli.app", "rlmesh_cli.lean", "rlmesh_cli.commands."),
     "rich": (
         "rlmesh_cli.comparison_tables",
+        "rlmesh_cli.doctor_tables",
         "rlmesh_cli.explanation_tables",
         "rlmesh_cli.init_tables",
         "rlmesh_cli.probe_tables",
@@ -48,8 +49,9 @@ ONLY = {
     "ray": ("rlmesh_cli.shards.ray_executor",),
     "imageio": ("rlmesh_cli.reports.video",),
     "yaml": ("rlmesh_cli.yamls",),
-    "subprocess": ("rlmesh_cli.provenance",),
+    "subprocess": ("rlmesh_cli.doctor.children", "rlmesh_cli.provenance"),
     "multiprocessing": (
+        "rlmesh_cli.doctor.machine",
         "rlmesh_cli.shards.processes",
         "rlmesh_envs.bells",
         "rlmesh_envs.crew",
@@ -84,6 +86,9 @@ LATE = {
     ("rlmesh_cli.commands.compare", "rlmesh_cli.compare_command"),
     ("rlmesh_cli.compare_command", "rlmesh_cli.divergence"),
     ("rlmesh_cli.compare_command", "rlmesh_cli.comparison_tables"),
+    ("rlmesh_cli.answering", "rlmesh_cli.records"),
+    ("rlmesh_cli.commands.doctor", "rlmesh_cli.doctor_command"),
+    ("rlmesh_cli.doctor_command", "rlmesh_cli.doctor_tables"),
     ("rlmesh_cli.commands.eval", "rlmesh_cli.evaluation_command"),
     ("rlmesh_cli.commands.explain", "rlmesh_cli.explanation_command"),
     ("rlmesh_cli.commands.init", "rlmesh_cli.init_command"),

@@ -134,8 +134,8 @@ def _tags(found: Found, tagging: Tagging | str | None) -> Iterator[str]:
     elif tagging.observation is None:
         yield "# env_tags: the environment brings its own, which the policy's `spec` is matched with."
     else:
-        yield "# What the environment gives and what drives it, by role; the policy's `spec` asks for these."
-        yield "# Every tag is a guess by shape, name and bounds: correct it where you know better. Whether pictures"
+        yield "# What the environment gives and what drives it, by role; see `spec` in the policy."
+        yield "# Every tag is a guess by shape, name and bounds; correct it where you know better. Whether images"
         yield "# are upside down or mirrored cannot be told by these. docs/adapters.md lists the fields."
         yield "env_tags:"
         yield "  observation:"
