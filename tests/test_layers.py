@@ -89,6 +89,7 @@ LATE = {
     ("rlmesh_cli.answering", "rlmesh_cli.records"),
     ("rlmesh_cli.commands.doctor", "rlmesh_cli.doctor_command"),
     ("rlmesh_cli.doctor_command", "rlmesh_cli.doctor_tables"),
+    ("rlmesh_cli.lean", "rlmesh_cli.completing"),
     ("rlmesh_cli.commands.eval", "rlmesh_cli.evaluation_command"),
     ("rlmesh_cli.commands.explain", "rlmesh_cli.explanation_command"),
     ("rlmesh_cli.commands.init", "rlmesh_cli.init_command"),

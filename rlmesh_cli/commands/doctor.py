@@ -16,7 +16,9 @@ def doctor_command(
 ) -> None:
     """Say what works on this machine, what is missing, and how to get it; exit code 2 if nothing could be run.
 
-    rlmesh doctor
+    Examples:
+      rlmesh doctor
+      rlmesh doctor --json
     """
     from rlmesh_cli.doctor_command import run  # noqa: PLC0415 - it looks around when it is asked to
 
