@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,7 @@ from rlmesh_envs.request import EnvRequest
 from .answering import answer_with, write_out
 from .exits import Exit
 from .flags import RouteRequest, read_flags
-from .guests import append_folder, as_guest
+from .guests import append_folder
 from .reports.writing import refuse_existing, write_new_files
 from .scaffolds.findings import look_at
 from .scaffolds.policy_text import policy_text
@@ -22,6 +23,8 @@ from .scaffolds.scaffold import Scaffold
 from .scaffolds.tagging import Tagging, propose_tags
 from .streams import user_output_to_stderr
 
+#: Names that can stand in a comment, and in a command once they are quoted.
+_NAME = re.compile(r"\w[\w .+-]*")
 _MEND = "move it away, or give other names with --policy NAME.py and --route NAME.yaml, or another --dir"
 
 
@@ -65,7 +68,7 @@ def _paths(request: InitRequest) -> tuple[Path, Path]:
         (request.policy, "--policy", (".py",)),
         (request.route, "--route", (".yaml", ".yml")),
     ):
-        if Path(name).name != name or not name.endswith(ends) or name.startswith("."):
+        if _NAME.fullmatch(name) is None or not name.endswith(ends):
             raise RouteError(
                 f"`{name}` is not the name of a {ends[0]} file",
                 where=flag,
@@ -80,8 +83,7 @@ def _env_request(request: InitRequest) -> EnvRequest:
     # Environments of one's own lie beside the policy, or where one stands.
     for folder in (request.folder, Path()):
         append_folder(folder.resolve())
-    with as_guest():
-        module = None if ":" in name else module_of_id(name)
+    module = None if ":" in name else module_of_id(name)
     return EnvRequest(
         id=name,
         kwargs={str(path[-1]): value for path, value in flags.values.items() if path[:2] == ("env", "kwargs")},

@@ -13,7 +13,7 @@ import msgspec
 
 #: Seconds after which a child is given up.
 SECONDS = 30.0
-_LONGEST = 300
+_LONGEST = 160
 
 #: Name -> the program that a child runs; the last line that it prints is what was found.
 PROGRAMS = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from collections.abc import Iterator
 from typing import Any
@@ -41,6 +42,7 @@ def _head(found: Found, route: str) -> str:
     name = one_line(found.id, 80)
     # A raw text would end, or be read otherwise, where a name holds quotes or backslashes.
     name = name.replace("\\", "/").replace('"', "'")
+    route = shlex.quote(route)
     return f'''"""A policy for {name}, as `rlmesh init` wrote it: it acts at random. Put your model in its place.
 
     rlmesh eval --route {route}       plays episodes with it

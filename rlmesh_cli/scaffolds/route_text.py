@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from collections.abc import Iterator
 
@@ -24,14 +25,15 @@ def route_text(found: Found, tagging: Tagging | str | None, policy: str, route: 
     tagging: tags, the reason why there are none, or None if none were asked for.
     policy, route: names of the files.
     """
+    file = shlex.quote(route)
     lines = [
         f"# {one_line(found.id, 80)} and the policy {policy}, as `rlmesh init` wrote it.",
         "#",
-        f"#   rlmesh eval --route {route}       plays the episodes and writes a run",
-        f"#   rlmesh probe --route {route}      tests whether several lanes may share the policy",
-        f"#   rlmesh explain --route {route}    says what becomes of every number",
+        f"#   rlmesh eval --route {file}       plays the episodes and writes a run",
+        f"#   rlmesh probe --route {file}      tests whether several lanes may share the policy",
+        f"#   rlmesh explain --route {file}    says what becomes of every number",
         "#",
-        f"# Flags take the place of what stands here: rlmesh eval --route {route} --episodes 50",
+        f"# Flags take the place of what stands here: rlmesh eval --route {file} --episodes 50",
         "version: 1",
         "",
         *_env(found),

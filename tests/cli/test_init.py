@@ -203,6 +203,9 @@ def test_a_link_that_leads_nowhere_is_not_written_through(tmp_path, capsys):
         ("init_toys:Acting", {}, "the actions of `init_toys:Acting` hold Text("),
         ("init_toys:Stuck", {}, "cannot be reset with seed 0: RuntimeError: the arm is stuck"),
         ("CartPole-v1", {"policy": "a/policy.py"}, "`a/policy.py` is not the name of a .py file"),
+        ("CartPole-v1", {"policy": 'a"""b.py'}, """`a\"\"\"b.py` is not the name of a .py file"""),
+        ("CartPole-v1", {"route": "a\nb.yaml"}, "is not the name of a .yaml file"),
+        ("CartPole-v1", {"policy": ".py"}, "`.py` is not the name of a .py file"),
         ("CartPole-v1", {"policy": "policy.txt"}, "`policy.txt` is not the name of a .py file"),
         ("CartPole-v1", {"route": "policy.py"}, "`policy.py` is not the name of a .yaml file"),
         ("CartPole-v1", {"env_args": ("bogus",)}, "`bogus` is not NAME=VALUE"),
@@ -243,6 +246,18 @@ def test_an_id_of_a_namespace_names_the_package_to_import(tmp_path, monkeypatch)
     route = yaml.safe_load((tmp_path / "new" / "route.yaml").read_text())
     assert route["env"]["imports"] == ["own_package"]
     assert runs(tmp_path / "new", episodes=1).column("return") == [111.0]
+
+
+def test_other_names_are_taken(tmp_path):
+    assert init(tmp_path, "CartPole-v1", policy="my policy.py", route="my route.yml") == 0
+    assert "rlmesh eval --route 'my route.yml'" in (tmp_path / "my policy.py").read_text()
+    assert yaml.safe_load((tmp_path / "my route.yml").read_text())["policy"]["source"] == "my policy.py"
+    assert play(tmp_path, None, route=tmp_path / "my route.yml", episodes=1).code == 0
+
+
+def test_an_id_without_its_version_is_written_with_it(tmp_path):
+    init(tmp_path, "CartPole")
+    assert yaml.safe_load((tmp_path / "route.yaml").read_text())["env"]["id"] == "CartPole-v1"
 
 
 def test_the_environment_may_lie_beside_the_policy(tmp_path):
