@@ -25,7 +25,9 @@ def show_command(
 ) -> None:
     """Print a run again: the tables of its evaluation, from what is on disk, also if it was killed.
 
-    rlmesh show latest
+    Examples:
+      rlmesh show latest
+      rlmesh show 7a1a --all
     """
     from rlmesh_cli.show_command import ShowRequest, run  # noqa: PLC0415 - numpy starts with it
 
