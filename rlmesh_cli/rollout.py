@@ -30,6 +30,7 @@ from .seats import Seats
 from .tallies import Shares, Tally
 from .traces import Column, TraceBook
 from .unread import SkippingLanes, UnreadSteps
+from .watching import Company
 
 
 class Lanes(Protocol):
@@ -133,6 +134,15 @@ class Rollout:
     def in_flight(self) -> int:
         """Episodes that were started and have no result."""
         return len(self._plays) + len(self._waiting)
+
+    def company(self) -> Company:
+        """Return what each lane plays."""
+        now = self._shares.steps
+        lanes: list[tuple[int, int, int | None]] = [
+            (lane, play.context.index, now - play.begun_step) for lane, play in self._plays.items()
+        ]
+        lanes += [(lane, play.context.index, None) for lane, play in self._waiting.items()]
+        return Company(lanes=sorted(lanes))
 
     def run(self) -> Iterator[list[EpisodeResult]]:
         """Yield the results of episodes as soon as they end, until all have ended or `should_stop` is set.

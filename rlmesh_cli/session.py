@@ -26,6 +26,7 @@ from .tallies import Tally
 from .watching import Stopper, Watcher
 
 if TYPE_CHECKING:
+    from .glances import Glance, Standings
     from .resuming import Resumption
     from .shards.crew import Crew
     from .shards.crew_rollout import CrewRollout
@@ -58,6 +59,7 @@ class Session:
         self._rows: list[EpisodeResult] = []
         self._opened: RunStore | None = None
         self._advised = 0
+        self._standings: Standings | None = None
         self._bars = bars
         if bars.baseline is not None:
             record.open()
@@ -107,7 +109,7 @@ class Session:
 
         Raises FollowupError where the run is complete, but cannot be judged as asked.
         """
-        rollout = self._rollout(watcher)
+        rollout = self._playing = self._rollout(watcher)
 
         def stop() -> None:
             rollout.should_stop = True
@@ -149,7 +151,7 @@ class Session:
             self._store()
 
         on_trace = None if self._reels is None else self._reels.keep
-        on_tick = lambda tally: watcher.tick(tally, len(self._rows))  # noqa: E731
+        on_tick = lambda tally: watcher.tick(tally, len(self._rows), self._glance)  # noqa: E731
         if self._crew is None or not self._missing:
             return self._stage.rollout(self._missing, on_answer=open_store, on_trace=on_trace, on_tick=on_tick)
         rollout = self._crew.rollout(
@@ -165,6 +167,14 @@ class Session:
         self._stage.release()  # what the workers hold is enough
         self._stage.first = None
         return rollout
+
+    def _glance(self) -> Glance:
+        """Return how the run stands; of runs that nobody looks at, nothing is added up."""
+        if self._standings is None:
+            from .glances import Standings  # noqa: PLC0415 - most runs of scripts are looked at by nobody
+
+            self._standings = Standings(self._stage.route, self._stage.policy.label)
+        return self._standings.glance(self._rows, self._playing.company())
 
     def _store(self) -> RunStore:
         """Return the run's folder; the first time it is asked for, it is made.

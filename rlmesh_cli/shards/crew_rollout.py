@@ -13,6 +13,7 @@ from rlmesh_cli.episodes import Episode, EpisodeResult
 from rlmesh_cli.stage import Stage
 from rlmesh_cli.tallies import Tally
 from rlmesh_cli.traces import Column
+from rlmesh_cli.watching import Company
 
 from .executor import Executor
 from .ledger import ShardLedger
@@ -46,7 +47,7 @@ class WorkerBugError(Exception):
 class CrewRollout:
     """Hands out episodes, collects what comes of them, and replaces workers that die.
 
-    Has `run`, `should_stop`, `tally`, `in_flight` and `casts` of Rollout. Whether anything can be scored is
+    Has `run`, `should_stop`, `tally`, `in_flight`, `company` and `casts` of Rollout. Whether anything can be scored is
     decided by the first worker: it has the first episode of the plan, as a run without workers has it first. What
     others report before its policy has answered is held back.
 
@@ -92,6 +93,13 @@ class CrewRollout:
         """Episodes that were started and have no result."""
         return self._broken_off + sum(
             self._ledger.held_by(worker) for worker in self._living if worker not in self._left
+        )
+
+    def company(self) -> Company:
+        """Return what each worker has in hand."""
+        workers = sorted(self._living - self._left)
+        return Company(
+            workers=[(worker, self._ledger.held_by(worker), worker in self._building) for worker in workers]
         )
 
     def muster(self) -> None:
