@@ -11,7 +11,7 @@ from rlmesh_adapters.advisories import AdvisoryBook
 
 from .control_results import ControlResult, PairedDifference
 from .episodes import Episode, EpisodeResult
-from .glances import Standings
+from .glances import Glance, Standings
 from .judgement.bootstrap import bca
 from .judgement.intervals import Interval
 from .judgement.paired import rate_difference
@@ -52,8 +52,11 @@ def play_control(
     rows: list[EpisodeResult] = []
     with staged(plain, source=source) as stage:
         standings = Standings(msgspec.structs.replace(plain, gates=(), until=None), f"control {name}")
-        look = lambda: standings.glance(rows, rollout.company())  # noqa: E731
-        rollout = stage.rollout(episodes, on_tick=lambda tally: watcher.tick(tally, len(rows), look))
+
+        def look() -> Glance:
+            return standings.glance(rows, rollout.company())
+
+        rollout: Rollout = stage.rollout(episodes, on_tick=lambda tally: watcher.tick(tally, len(rows), look))
         watch(rollout)
         watcher.begin(len(episodes))
         try:

@@ -40,7 +40,7 @@ class Glance(msgspec.Struct, frozen=True, kw_only=True):
 
     title: what is played on what. until: the rule that may end it early, or None.
     returns: mean over finished episodes, None before the first; least, most: their ends.
-    success: rate over episodes whose outcome is known, an errored one being a failure; None if nothing was reported.
+    success: rate over episodes whose outcome is known, an errored one being a failure; None if none was reported.
     successes, judged: its counts. errored: episodes that could not be finished. unknown: finished, not reported.
     gates: each bar, and whether it would be met by what there is; None if that shows at the end.
     """
@@ -146,8 +146,7 @@ class Standings:
                     high=found.high,
                     confidence=confidence,
                     # A rule that may stop early has bounds of its own.
-                    is_rough=self._route.until is not None
-                    or not (is_exact or self._estimator.method == "wilson"),
+                    is_rough=self._route.until is not None or not (is_exact or self._estimator.method == "wilson"),
                 ),
             )
         return self._rate

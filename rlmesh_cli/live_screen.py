@@ -2,8 +2,8 @@ r"""The live part of a terminal: some lines that are drawn again and again, belo
 
 Between two drawings the cursor stands on an empty line above the lines. So whoever writes past us (a library, a
 worker, the terminal's own `^C`) writes there, the next drawing goes below it, and a window that changes its size
-leaves nothing behind: all that is ours stands below the cursor, and is erased from there. What Python code writes to
-the stream is put above the lines at once.
+leaves nothing behind: all that is ours stands below the cursor, and is erased from there. What Python code writes
+to the stream is put above the lines at once.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class LiveScreen:
     def open(self) -> None:
         """From now on, stand between the stream and who writes to it."""
         self._is_open = True
-        # In the stream itself, for loggers hold it since long before. A method of an instance hides that of its class.
+        # In the stream itself, which loggers may hold: a method of an instance hides that of its class.
         vars(self._stream).update(write=self._pass, flush=self._pass_partial)
 
     def draw(self, lines: Sequence[str]) -> None:

@@ -22,6 +22,7 @@ from .lane_set import LaneSet
 from .request import EnvInfo, EnvRequest
 from .sealing import pickled
 from .service import Service
+from .terminals import write_over_lines
 
 #: Builds the lanes of one worker, inside the worker.
 Serve = Callable[[EnvRequest, int], tuple[LaneSet, EnvInfo]]
@@ -57,6 +58,7 @@ def work(
     for other in inherited:
         other.close()
     threading.Thread(target=end_with_parent, daemon=True).start()
+    write_over_lines()
     bell = Bell(connection, SPIN_SECONDS)
     try:
         known: EnvRequest = ForkingPickler.loads(request) if isinstance(request, bytes) else request

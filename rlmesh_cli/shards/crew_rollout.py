@@ -47,9 +47,9 @@ class WorkerBugError(Exception):
 class CrewRollout:
     """Hands out episodes, collects what comes of them, and replaces workers that die.
 
-    Has `run`, `should_stop`, `tally`, `in_flight`, `company` and `casts` of Rollout. Whether anything can be scored is
-    decided by the first worker: it has the first episode of the plan, as a run without workers has it first. What
-    others report before its policy has answered is held back.
+    Has `run`, `should_stop`, `tally`, `in_flight`, `company` and `casts` of Rollout. Whether anything can be
+    scored is decided by the first worker: it has the first episode of the plan, as a run without workers has it
+    first. What others report before its policy has answered is held back.
 
     executor: where the workers live; so many of them have been started. task: what each is told.
     stage: where the policy was looked at; what workers note is noted there too.
