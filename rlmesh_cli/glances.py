@@ -12,8 +12,8 @@ from .estimating import estimator_of
 from .gates import SUCCESS_RATE, Gate, parse_gate
 from .judgement.binomial import wilson
 from .judgement.normal import two_sided
+from .plays import Company
 from .schema import Route
-from .watching import Company
 
 #: Most episodes for which an exact interval takes no time that could be noticed.
 _EXACT = 300

@@ -24,13 +24,12 @@ from .asking import Asking
 from .episodes import Episode, EpisodeResult
 from .lineup import Lineup, Queue
 from .outcomes import InfoReader
-from .plays import Ending, Play, finish
+from .plays import Company, Ending, Play, finish
 from .schedules import Schedule
 from .seats import Seats
 from .tallies import Shares, Tally
 from .traces import Column, TraceBook
 from .unread import SkippingLanes, UnreadSteps
-from .watching import Company
 
 
 class Lanes(Protocol):

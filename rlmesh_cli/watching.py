@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
-
-import msgspec
 
 from .tallies import Tally
 
 if TYPE_CHECKING:  # most runs of scripts are looked at by nobody
     from .glances import Glance
-
-
-class Company(msgspec.Struct, frozen=True):
-    """Who is playing at a moment.
-
-    lanes: (lane, episode index, steps so far) in lane order; None for steps while a reset is waited for.
-    workers: (worker, episodes in its hand, whether it is being built), where workers play.
-    """
-
-    lanes: Sequence[tuple[int, int, int | None]] = ()
-    workers: Sequence[tuple[int, int, bool]] = ()
 
 
 class Watcher(Protocol):

@@ -10,10 +10,10 @@ import msgspec
 
 from rlmesh_adapters.errors import HarnessError
 from rlmesh_cli.episodes import Episode, EpisodeResult
+from rlmesh_cli.plays import Company
 from rlmesh_cli.stage import Stage
 from rlmesh_cli.tallies import Tally
 from rlmesh_cli.traces import Column
-from rlmesh_cli.watching import Company
 
 from .executor import Executor
 from .ledger import ShardLedger

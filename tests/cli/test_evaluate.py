@@ -236,7 +236,7 @@ def test_watcher_is_told_the_plan_and_the_end(tmp_path):
         def begin(self, planned: int) -> None:
             told.append(planned)
 
-        def tick(self, tally: Any, done: int) -> None:
+        def tick(self, tally: Any, done: int, look: Any) -> None:
             told.append((tally, done))
 
         def end(self) -> None:
