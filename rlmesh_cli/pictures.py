@@ -151,27 +151,32 @@ def _cell(group: Sequence[bool | str | None], at: int) -> str:
     return _LEVELS[min(6, int(share * 8))]
 
 
-def trace(values: Sequence[float], width: int, *, has_blocks: bool) -> str:
-    """Return a line of at most `width` cells that rises and falls with the values.
+def trace_rows(cells: Sequence[float], height: int, *, has_blocks: bool, ends: tuple[float, float]) -> list[str]:
+    """Return `height` lines that rise and fall with the values, the highest line first.
 
-    Where a cell stands for several steps, it shows the value of them that is farthest from the median of all; so
-    a single reward is seen. A value that is not finite is shown as `?`.
+    cells: one value each; what is not finite is shown as `?` in the lowest line. ends: the values that are shown
+    lowest and highest.
     """
-    finite = sorted(value for value in values if math.isfinite(value))
-    if not finite:
-        return "?" * min(width, len(values))
-    least, most, median = finite[0], finite[-1], finite[len(finite) // 2]
+    least, most = ends
     ramp = _LEVELS if has_blocks else _ASCII_LEVELS
-    cells = []
-    for group in cells_of(values, width):
-        inside = [value for value in group if math.isfinite(value)]
-        if not inside:
-            cells.append("?")
+    levels = []
+    for value in cells:
+        if not math.isfinite(value):
+            levels.append(-1)
             continue
-        value = max(inside, key=lambda one: abs(one - median))
-        share = (value - least) / (most - least) if most > least and math.isfinite(most - least) else 0.0
-        cells.append(ramp[min(7, int(share * 8))])
-    return "".join(cells)
+        # Halves first: the distance of two numbers may have no float.
+        share = (value / 2 - least / 2) / (most / 2 - least / 2) if most > least else 0.0
+        levels.append(min(8 * height - 1, int(share * 8 * height)))
+    return [
+        "".join(_trace_cell(level - 8 * below, is_lowest=below == 0, ramp=ramp) for level in levels)
+        for below in reversed(range(height))
+    ]
+
+
+def _trace_cell(level: int, *, is_lowest: bool, ramp: str) -> str:
+    if level < 0:
+        return "?" if is_lowest else " "
+    return ramp[min(7, level)]
 
 
 def cells_of(values: Sequence[float], width: int) -> list[Sequence[float]]:
@@ -179,3 +184,15 @@ def cells_of(values: Sequence[float], width: int) -> list[Sequence[float]]:
     count = min(width, len(values))
     edges = [at * len(values) // count for at in range(count + 1)] if count else [0]
     return [values[begin:end] for begin, end in itertools.pairwise(edges)]
+
+
+def standing_out(values: Sequence[float], width: int) -> list[float]:
+    """Return for each cell the value that is farthest from the median of all, so that a single reward is seen."""
+    finite = sorted(value for value in values if math.isfinite(value))
+    median = finite[len(finite) // 2] if finite else 0.0
+    return [max(group, key=lambda value: abs(value - median)) for group in cells_of(values, width)]
+
+
+def means(values: Sequence[float], width: int) -> list[float]:
+    """Return the mean of each cell."""
+    return [sum(group) / len(group) for group in cells_of(values, width)]

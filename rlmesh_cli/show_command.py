@@ -13,12 +13,17 @@ from .stored_evaluation import evaluation_of, notes_on, stored_record
 
 
 class ShowRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The flags of `rlmesh show`, as typed. run: a path, a name in `out`, how it begins or ends, or `latest`."""
+    """The flags of `rlmesh show`, as typed.
+
+    run: a path, a name in `out`, how it begins or ends, or `latest`. episode: index or id of the one to be shown.
+    """
 
     run: str
     out: Path = Path("runs")
     show_all: bool = False
     as_json: bool = False
+    episode: str | None = None
+    trusts_entrypoints: bool = False
 
 
 def run(request: ShowRequest) -> Exit:
@@ -28,6 +33,12 @@ def run(request: ShowRequest) -> Exit:
 
 def _answer(request: ShowRequest) -> Exit:
     stored = read_run(find_run(request.run, request.out))
+    if request.episode is not None:
+        from .episode_command import show_episode  # noqa: PLC0415 - gymnasium starts with it
+
+        return show_episode(
+            stored, request.episode, as_json=request.as_json, trusts_entrypoints=request.trusts_entrypoints
+        )
     evaluation = evaluation_of(stored)
     notes = notes_on(stored, evaluation.summary)
     if request.as_json:

@@ -36,6 +36,7 @@ ONLY = {
     "typer": ("rlmesh_cli.app", "rlmesh_cli.lean", "rlmesh_cli.commands."),
     "rich": (
         "rlmesh_cli.comparison_tables",
+        "rlmesh_cli.episode_tables",
         "rlmesh_cli.explanation_tables",
         "rlmesh_cli.probe_tables",
         "rlmesh_cli.replay_tables",
@@ -90,7 +91,10 @@ LATE = {
     ("rlmesh_cli.commands.show", "rlmesh_cli.show_command"),
     ("rlmesh_cli.probe_command", "rlmesh_cli.probe_tables"),
     ("rlmesh_cli.runs_command", "rlmesh_cli.stored_tables"),
+    ("rlmesh_cli.show_command", "rlmesh_cli.episode_command"),
     ("rlmesh_cli.show_command", "rlmesh_cli.stored_tables"),
+    ("rlmesh_cli.episode_command", "rlmesh_cli.episode_tables"),
+    ("rlmesh_cli.episode_traces", "rlmesh_cli.step_files"),
     ("rlmesh_cli.commands.replay", "rlmesh_cli.replay_command"),
     ("rlmesh_cli.replay_command", "rlmesh_cli.replay_tables"),
     ("rlmesh_cli.replay_command", "rlmesh_cli.reports.video"),
