@@ -107,7 +107,8 @@ def _draw(console: Console, trace: EpisodeTrace) -> None:
     texts = [_range(values) for values in (trace.rewards, sums, *(one.values for one in drawn))]
     names = [_short(name) for name in ("reward", "sum", *(one.name for one in drawn))]
     wide = max(map(len, names))
-    cells = max(10, min(_WIDEST, console.width - wide - max(map(len, texts)) - 6, len(trace.rewards)))
+    room = console.width - wide - max(map(len, (*texts, *map(_share_text, drawn)))) - 6
+    cells = min(_WIDEST, max(10, room), len(trace.rewards))
 
     def put(name: str, pictures: Sequence[str], text: str) -> None:
         for at, picture in enumerate(pictures):
@@ -175,5 +176,5 @@ def _marks(one: Component, cells: int) -> str:
 
 
 def _share_text(one: Component) -> str:
-    count = sum(low or high for low, high in zip(one.at_low(), one.at_high(), strict=True))
+    count = sum(map(max, one.at_low(), one.at_high()))
     return f"at a bound {count / len(one.values) * 100:.0f} %"

@@ -49,7 +49,10 @@ class LiveScreen:
         """From now on, stand between the stream and who writes to it."""
         self._is_open = True
         # In the stream itself, which loggers may hold: a method of an instance hides that of its class.
-        vars(self._stream).update(write=self._pass, flush=self._pass_partial)
+        with contextlib.suppress(
+            TypeError
+        ):  # of a stream that takes nothing of the kind, what is written passes by
+            vars(self._stream).update(write=self._pass, flush=self._pass_partial)
 
     def draw(self, lines: Sequence[str]) -> None:
         """Show lines, each shorter than the window is wide, in the place of those before."""
@@ -64,8 +67,9 @@ class LiveScreen:
             if not self._is_open:
                 return
             self._is_open = False
-            for name in ("write", "flush"):
-                vars(self._stream).pop(name, None)
+            with contextlib.suppress(TypeError):
+                for name in ("write", "flush"):
+                    vars(self._stream).pop(name, None)
             self._put(self._taken_partial() + self._to_line_start() + _ERASE_BELOW)
 
     def _to_line_start(self) -> str:
@@ -73,7 +77,7 @@ class LiveScreen:
 
         As many blanks as a line has end in the next line, unless the cursor is at the first column.
         """
-        return " " * self.size[0] + "\r"
+        return " " * self.size[0] + f"\r{_ERASE_LINE}"
 
     def _drawing(self) -> str:
         """Return what draws the lines below the cursor's line and comes back to it."""
