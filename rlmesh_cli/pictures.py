@@ -14,6 +14,8 @@ _ASCII_LEVELS = "_.-=+*%#"
 _ALL_BLOCKS = f"{_LEVELS}{_EIGHTHS}·×░"
 _MOST_BINS = 6
 _WIDEST_BAR = 50
+#: Values that lie nearer to one another than this share of their size have no edges between them.
+_NARROWEST = 1e-12
 _MOST_ROWS = 2
 #: Edges with more decimals, or larger than this, are written in short.
 _MOST_DECIMALS, _LARGEST = 6, 1e9
@@ -36,12 +38,13 @@ def can_show_blocks(stream: TextIO) -> bool:
 
 
 def histogram(values: Sequence[float], width: int, *, has_blocks: bool) -> list[str]:
-    """Return a line a bin, with its edges, a bar, and how many values lie in it; nothing for fewer than two.
+    """Return a line a bin, with its edges, how many values lie in it, and a bar; nothing where all are the same.
 
     values: finite. width: most columns. Bins hold their lower edge, the last one both; those of whole numbers say
-    the first and last number that they hold. Values that are all the same are no picture, see the caller.
+    the first and last number that they hold.
     """
-    if len(values) < 2 or min(values) == max(values) or not math.isfinite(max(values) - min(values)):
+    apart = max(values) - min(values) if values else 0.0
+    if len(values) < 2 or not math.isfinite(apart) or apart / _MOST_BINS <= _NARROWEST * max(map(abs, values)):
         return []
     is_whole = all(value.is_integer() for value in values) and max(map(abs, values)) < _LARGEST
     step, first, bins = _bins(min(values), max(values), is_whole=is_whole)
