@@ -15,7 +15,7 @@ _ALL_BLOCKS = f"{_LEVELS}{_EIGHTHS}·×░"
 _MOST_BINS = 6
 _WIDEST_BAR = 50
 #: Values that lie nearer to one another than this share of their size have no edges between them.
-_NARROWEST = 1e-12
+_NARROWEST = 1e-13
 _MOST_ROWS = 2
 #: Edges with more decimals, or larger than this, are written in short.
 _MOST_DECIMALS, _LARGEST = 6, 1e9
