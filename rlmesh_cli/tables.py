@@ -16,7 +16,6 @@ from rlmesh_adapters.errors import nearest
 from .episodes import EpisodeResult
 from .evaluation import Evaluation
 from .gates import BUILT_IN, GateVerdict
-from .run_pictures import print_pictures
 from .screens import advisory_table, empty_table, make_console, plain_text, print_line, print_titled
 from .summary_rows import summary_rows
 from .times import TimeLedger, time_ledger
@@ -50,6 +49,8 @@ def show_evaluation(
 
 def _show_tables(console: Console, evaluation: Evaluation, *, every: bool) -> None:
     print_titled(console, "summary", _summary_table(evaluation))
+    from .run_pictures import print_pictures  # noqa: PLC0415 - `--quiet` shows none
+
     print_pictures(console, evaluation)
     if evaluation.rows:
         title, table = _episode_table(evaluation, every=every, width=console.width)

@@ -128,6 +128,7 @@ LATE = {
     ("rlmesh_cli.progress", "rlmesh_cli.live_screen"),
     ("rlmesh_cli.progress", "rlmesh_cli.pictures"),
     ("rlmesh_cli.session", "rlmesh_cli.glances"),
+    ("rlmesh_cli.tables", "rlmesh_cli.run_pictures"),
     ("rlmesh_adapters.engine", "rlmesh_adapters.converting"),
     ("rlmesh_adapters.apply.filters", "cv2"),
     ("rlmesh_adapters.apply.filters", "PIL"),

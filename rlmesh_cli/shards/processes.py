@@ -18,8 +18,7 @@ import msgspec
 
 from rlmesh_adapters.errors import HarnessError, describe_error
 from rlmesh_envs.crew import check_start_method
-from rlmesh_envs.terminals import write_over_lines
-from rlmesh_envs.worker import end_with_parent
+from rlmesh_envs.worker import end_with_parent, write_over_lines
 
 from .messages import Close, Gone, Order, Word
 from .threads import threads_of_children
