@@ -96,7 +96,8 @@ def write_over_lines() -> None:
 def _erasing(write: Callable[[str], int]) -> Callable[[str], int]:
     def write_erasing(text: str) -> int:
         # The end of a line comes alone from `print`, and there is nothing left below it.
-        return write(f"\x1b[J{text}" if text.strip() else text) and len(text)
+        write(f"\x1b[J{text}" if text.strip() else text)
+        return len(text)
 
     return write_erasing
 

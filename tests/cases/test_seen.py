@@ -35,7 +35,7 @@ class Policy:
 class Run:
     """An evaluation whose standard error is a terminal of 80x24."""
 
-    def __init__(self, folder: Path, act: str, *flags: str) -> None:
+    def __init__(self, folder: Path, act: str, *flags: str, env: str = "cli_toys:Steps") -> None:
         (folder / "policy.py").write_text(WALKING.format(act=act))
         self.screen = Screen(80, 24)
         self.has_shown_panel = False
@@ -43,7 +43,7 @@ class Run:
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         path = os.pathsep.join(part for part in (str(TESTS), os.environ.get("PYTHONPATH")) if part)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "rlmesh_cli", "eval", "policy.py", "--env", "cli_toys:Steps", *flags],
+            [sys.executable, "-m", "rlmesh_cli", "eval", "policy.py", "--env", env, *flags],
             cwd=folder,
             env={**os.environ, "PYTHONPATH": path, "TERM": "xterm", "LC_ALL": "C.UTF-8", "NO_COLOR": "1"},
             stdin=subprocess.DEVNULL,
@@ -101,6 +101,20 @@ def test_what_a_policy_prints_is_whole(act, tmp_path):
 def test_what_workers_print_is_whole(tmp_path):
     act = "print(f'line {self.calls}\\nline {self.calls}\\nline {self.calls}') if self.calls % 50 == 0 else None"
     run = Run(tmp_path, act, "--episodes", "400", "--workers", "2")
+    lines = run.read()
+    assert run.has_shown_panel
+    assert len(lines) > 30
+    assert [line for line in lines if PANEL.search(line)] == []
+
+
+def test_what_environments_in_workers_print_is_whole(tmp_path):
+    (tmp_path / "loud.py").write_text(
+        "from cli_toys import Steps\n\nclass Loud(Steps):\n    def step(self, action):\n"
+        "        if self.seed % 7 == 0:\n            print(f'line {self.seed}\\nline {self.t}\\nline 0', flush=True)\n"
+        "        return super().step(action)\n"
+    )
+    flags = ("--episodes", "400", "--num-envs", "2", "--vectorization", "async")
+    run = Run(tmp_path, "pass", *flags, env="loud:Loud")
     lines = run.read()
     assert run.has_shown_panel
     assert len(lines) > 30
