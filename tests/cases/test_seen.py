@@ -110,7 +110,8 @@ def test_what_workers_print_is_whole(tmp_path):
 def test_what_environments_in_workers_print_is_whole(tmp_path):
     (tmp_path / "loud.py").write_text(
         "from cli_toys import Steps\n\nclass Loud(Steps):\n    def step(self, action):\n"
-        "        if self.seed % 7 == 0:\n            print(f'line {self.seed}\\nline {self.t}\\nline 0', flush=True)\n"
+        "        if self.seed % 7 == 0:\n"
+        "            print(f'line {self.seed}\\nline {self.t}\\nline 0', flush=True)\n"
         "        return super().step(action)\n"
     )
     flags = ("--episodes", "400", "--num-envs", "2", "--vectorization", "async")
