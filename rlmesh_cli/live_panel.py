@@ -83,7 +83,7 @@ def panel_lines(pace: Pace, glance: Glance, *, width: int, height: int, has_bloc
     ]
     room = width - _NAMES
     rows = [
-        ("time", _fitted(_time_parts(pace), room), ""),
+        ("time", _fitted(_time_parts(pace, glance), room), ""),
         ("return", _fitted(_return_parts(glance), room), ""),
         ("success", _fitted(_success_parts(glance), room), ""),
         ("errored", _errored_text(glance), "bad" if glance.errored else ""),
@@ -94,19 +94,20 @@ def panel_lines(pace: Pace, glance: Glance, *, width: int, height: int, has_bloc
 
 
 def _bar_line(pace: Pace, glance: Glance, width: int, *, has_blocks: bool) -> Line:
-    at_most = "at most " if glance.until else ""
+    of = f" of {'at most ' if glance.until else ''}{pace.planned:,} episodes"
     share = pace.done / pace.planned if pace.planned else 1.0
-    text = f"  {pace.done:,} of {at_most}{pace.planned:,} episodes ({int(share * 100)} %)"
-    cells = min(_WIDEST_BAR, width - len(text))
+    text = f"  {pace.done:,}{of} ({int(share * 100)} %)"
+    # As much room as the last text takes, so that the bar keeps its length.
+    cells = min(_WIDEST_BAR, width - len(f"  {pace.planned:,}{of} (100 %)"))
     full = int(cells * share)
     done, open_ = ("█", "░") if has_blocks else ("#", "-")
     return [(done * full, "good"), (open_ * (cells - full), ""), (text, "")]
 
 
-def _time_parts(pace: Pace) -> list[str]:
+def _time_parts(pace: Pace, glance: Glance) -> list[str]:
     parts = [f"{duration(pace.seconds)} gone"]
     if pace.left is not None:
-        parts.append(f"about {duration(pace.left)} left")
+        parts.append(f"{'at most ' if glance.until else ''}about {duration(pace.left)} left")
     return [*parts, f"{pace.rate:,.0f} steps/s"]
 
 
@@ -137,7 +138,11 @@ def _errored_text(glance: Glance) -> str:
 def _gate_lines(glance: Glance, room: int) -> Iterator[Line]:
     name = "gates"
     for gate, is_met in glance.gates[:_MOST_GATES]:
-        state, style = {True: ("met so far", "good"), False: ("missed so far", "bad"), None: ("open", "")}[is_met]
+        state, style = {
+            True: ("met so far", "good"),
+            False: ("missed so far", "bad"),
+            None: ("seen at the end", ""),
+        }[is_met]
         yield [
             (f"{name:<{_NAMES}}", "name"),
             (f"{_cut(printable(gate), room - len(state) - 2)}  ", ""),

@@ -33,8 +33,8 @@ class LiveScreen:
         self._lines: Sequence[str] = ()
         self._is_drawn = False
         self._is_open = False
-        # What was written and is no whole line yet.
-        self._partial = ""
+        # What was written and is held back until its line is whole; what stands on the cursor's line already.
+        self._partial = self._begun = ""
 
     @property
     def size(self) -> tuple[int, int]:
@@ -58,7 +58,7 @@ class LiveScreen:
         """Show lines, each shorter than the window is wide, in the place of those before."""
         with self._lock:
             self._lines = lines
-            self._put(self._taken_partial() + self._to_line_start() + self._drawing())
+            self._put(self._passed(self._taken_partial()) + self._to_place() + self._drawing())
             self._is_drawn = True
 
     def close(self) -> None:
@@ -70,7 +70,7 @@ class LiveScreen:
             with contextlib.suppress(TypeError):
                 for name in ("write", "flush"):
                     vars(self._stream).pop(name, None)
-            self._put(self._taken_partial() + self._to_line_start() + _ERASE_BELOW)
+            self._put(self._passed(self._taken_partial()) + self._to_line_start() + _ERASE_BELOW)
 
     def _to_line_start(self) -> str:
         """Return what brings the cursor to an empty line, without knowing where it stands.
@@ -79,10 +79,21 @@ class LiveScreen:
         """
         return " " * self.size[0] + f"\r{_ERASE_LINE}"
 
+    def _to_place(self) -> str:
+        """Return what brings the cursor to the line above ours: an empty one, or one that somebody has begun."""
+        if self._has_place():
+            return f"\r{self._begun}{_ERASE_LINE}" if self._begun else self._to_line_start()
+        self._begun = ""
+        return self._to_line_start()
+
+    def _has_place(self) -> bool:
+        """Tell whether we know where a line that was begun ends."""
+        return self._begun.isascii() and self._begun.isprintable() and len(self._begun) < self.size[0]
+
     def _drawing(self) -> str:
         """Return what draws the lines below the cursor's line and comes back to it."""
         drawn = "".join(f"\r\n{line}{_ERASE_LINE}" for line in self._lines)
-        return f"{drawn}{_ERASE_BELOW}\r\x1b[{len(self._lines)}A" if self._lines else _ERASE_BELOW
+        return f"{drawn}{_ERASE_BELOW}\x1b[{len(self._lines)}A\r{self._begun}" if self._lines else _ERASE_BELOW
 
     def _pass(self, text: str) -> int:
         """Write what somebody else has to say above the lines, as soon as a line of it is whole."""
@@ -105,15 +116,22 @@ class LiveScreen:
         self._flush()
 
     def _put_above(self, text: str) -> None:
-        erasing = _ERASE_BELOW if self._is_drawn else ""
-        # Below half a line there is no place for the lines; what is written next belongs to it.
-        self._is_drawn = text.endswith("\n")
-        self._write(erasing + text + (self._drawing() if self._is_drawn else ""))
+        passed = self._passed(text)
+        # Where half a line ends is not always known; what is written next belongs to it, and we draw later.
+        self._is_drawn = self._has_place()
+        self._write(passed + (self._drawing() if self._is_drawn else ""))
         self._flush()
 
     def _taken_partial(self) -> str:
         text, self._partial = self._partial, ""
-        return (_ERASE_BELOW if text and self._is_drawn else "") + text
+        return text
+
+    def _passed(self, text: str) -> str:
+        """Return what writes a text above the lines, and remember what it begins."""
+        if not text:
+            return ""
+        self._begun = (self._begun + text).rpartition("\n")[2].rpartition("\r")[2]
+        return (_ERASE_BELOW if self._is_drawn else "") + text
 
     def _put(self, text: str) -> None:
         # A terminal that went away is no reason to end a run.

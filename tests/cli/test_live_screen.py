@@ -82,10 +82,35 @@ def test_half_a_line_is_kept_and_what_follows_belongs_to_it(terminal, live):
     print("half", end="", file=terminal)
     assert terminal.screen.text == ["", *PANEL]
     print(" a line", end="", file=terminal, flush=True)
-    assert [line for line in terminal.screen.text if line] == ["half a line"]
+    assert terminal.screen.text == ["half a line", *PANEL]
     print("..", end="", file=terminal, flush=True)
     live.draw(PANEL)
-    assert terminal.screen.text == ["half a line..", "", *PANEL]
+    print(".", end="", file=terminal, flush=True)
+    assert terminal.screen.text == ["half a line...", *PANEL]
+    print(" end\nnext", file=terminal)
+    live.draw(PANEL)
+    assert terminal.screen.text == ["half a line... end", "next", "", *PANEL]
+
+
+def test_bar_of_somebody_else_stays_in_its_line(terminal, live):
+    for percent in range(0, 101, 10):
+        print(f"\r{percent} %", end="", file=terminal, flush=True)
+        live.draw(PANEL)
+    assert terminal.screen.text == ["100 %", *PANEL]
+    live.close()
+    assert [line for line in terminal.screen.text if line] == ["100 %"]
+    assert terminal.screen.column == 0
+
+
+@pytest.mark.parametrize("text", ["\x1b[Kred", "x" * 60, "日本"])
+def test_half_a_line_that_ends_nobody_knows_where_is_left_alone(terminal, live, text):
+    live.draw(PANEL)
+    print(text, end="", file=terminal, flush=True)
+    print("!", end="", file=terminal, flush=True)
+    live.draw(PANEL)
+    lines = terminal.screen.text
+    assert "".join(lines[:-4]) == text.removeprefix("\x1b[K") + "!"
+    assert lines[-4:] == ["", *PANEL]
 
 
 @pytest.mark.parametrize("text", ["native", "native\n", "^C", "x" * 40, "x" * 41])
