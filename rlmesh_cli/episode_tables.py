@@ -30,7 +30,7 @@ def print_episode(
 ) -> None:
     """Print an episode to standard output; without a trace, `notes` say why nothing is drawn."""
     console = console or make_console()
-    print_titled(console, f"episode {row.index} of {stored.name}", _fact_table(row))
+    print_titled(console, f"episode {row.index} of {stored.name}", _fact_table(stored, row))
     if trace is None:
         console.print(Text("nothing is drawn", style="bold"))
     elif not trace.rewards:
@@ -48,10 +48,12 @@ def print_episode(
         print_line(console, note)
 
 
-def _fact_table(row: EpisodeResult) -> Table:
+def _fact_table(stored: StoredRun, row: EpisodeResult) -> Table:
     table = empty_table([("", "left"), ("", "text")], header=False)
     for name, text in _facts(row):
-        table.add_row(name, plain_text(text))
+        table.add_row(plain_text(name), plain_text(text))
+    for at, film in enumerate(sorted(stored.folder.glob(f"videos/{row.episode_id}.*"))):
+        table.add_row("" if at else "videos", plain_text(f"videos/{film.name}"))
     return table
 
 

@@ -58,10 +58,9 @@ def _success_lines(evaluation: Evaluation, width: int, *, has_blocks: bool) -> t
         legend = ", ".join(f"{MARKS[key][at]} {word}" for key, word in _WORDS.items() if key in outcomes)
         title = f"success by seed: {legend}"
     else:
-        told = "height" if has_blocks else "digit"
-        what = "the share of successes" if has_blocks else "tenths of successes"
-        marks = f"{MARKS[False][at]} none, {MARKS[True][at]} all"
-        title = f"success by seed: a cell is {fold:,} episodes, its {told} {what} ({marks})"
+        some = "▁ to ▇ some" if has_blocks else "1 to 9 tenths"
+        marks = f"{MARKS[False][at]} none, {some}, {MARKS[True][at]} all"
+        title = f"success by seed, {fold:,} episodes a cell: {marks}"
     firsts = [0]
     for line in cells[:-1]:
         firsts.append(firsts[-1] + len(line) * fold)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import msgspec
 
+from rlmesh_adapters.errors import RouteError
+
 from .answering import answer_with, write_json, write_out
 from .exits import Exit
 from .run_reader import find_run, read_run
@@ -32,6 +34,10 @@ def run(request: ShowRequest) -> Exit:
 
 
 def _answer(request: ShowRequest) -> Exit:
+    if request.episode is not None and request.show_all:
+        raise RouteError(
+            "--all lists every episode, and --episode shows one", where="--all", mend="drop one of the two"
+        )
     stored = read_run(find_run(request.run, request.out))
     if request.episode is not None:
         from .episode_command import show_episode  # noqa: PLC0415 - gymnasium starts with it

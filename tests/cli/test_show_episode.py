@@ -256,6 +256,22 @@ def test_episode_that_is_not_there_is_refused(walked, episode, words):
     assert "at    --episode" in err
 
 
+def test_one_episode_and_all_of_them_is_a_contradiction(walked):
+    out, err = show(walked, 1, "--all", code=2).split("---\n")
+    assert out == "\n"
+    assert "--all lists every episode, and --episode shows one" in err
+
+
+def test_videos_of_the_episode_are_named(walked):
+    (walked / "videos").mkdir()
+    for name in ("ep-000002.mp4", "ep-000002.camera.mp4", "ep-000001.mp4"):
+        (walked / "videos" / name).write_bytes(b"")
+    lines = squeezed(show(walked, 1))
+    at = lines.index("videos videos/ep-000002.camera.mp4")
+    assert lines[at + 1] == "videos/ep-000002.mp4"
+    assert "videos/ep-000001.mp4" not in lines
+
+
 def test_episode_that_failed_is_drawn_up_to_there(tmp_path):
     policy = policy_file(tmp_path, WALKING.replace("return", "assert obs[0] < 5, '[b]no[/b]'\n        return"))
     _, folder = play(tmp_path, policy, f"{HERE}:Walk", episodes=2, quiet=True)
