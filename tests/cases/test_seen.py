@@ -35,17 +35,28 @@ class Policy:
 class Run:
     """An evaluation whose standard error is a terminal of 80x24."""
 
-    def __init__(self, folder: Path, act: str, *flags: str, env: str = "cli_toys:Steps") -> None:
+    def __init__(
+        self, folder: Path, act: str, *flags: str, env: str = "cli_toys:Steps", **environment: str
+    ) -> None:
         (folder / "policy.py").write_text(WALKING.format(act=act))
         self.screen = Screen(80, 24)
         self.has_shown_panel = False
+        #: All that came to the terminal.
+        self.text = ""
         ours, theirs = os.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         path = os.pathsep.join(part for part in (str(TESTS), os.environ.get("PYTHONPATH")) if part)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "rlmesh_cli", "eval", "policy.py", "--env", env, *flags],
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": path, "TERM": "xterm", "LC_ALL": "C.UTF-8", "NO_COLOR": "1"},
+            env={
+                **os.environ,
+                "PYTHONPATH": path,
+                "TERM": "xterm",
+                "LC_ALL": "C.UTF-8",
+                "NO_COLOR": "1",
+                **environment,
+            },
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=theirs,
@@ -65,6 +76,7 @@ class Run:
             decoder += data
             text = decoder.decode("utf-8", "ignore")
             decoder = decoder[len(text.encode()) :]
+            self.text += text
             self.screen.feed(text.replace("\r\n", "\n"))
             self.has_shown_panel |= any(PANEL.search(line) for line in self.screen.text)
             if until_panel and self.has_shown_panel:
@@ -120,6 +132,20 @@ def test_what_environments_in_workers_print_is_whole(tmp_path):
     assert run.has_shown_panel
     assert len(lines) > 30
     assert [line for line in lines if PANEL.search(line)] == []
+
+
+def test_terminal_without_blocks_gets_ascii(tmp_path):
+    run = Run(tmp_path, "pass", "--episodes", "400", "--num-envs", "2", LC_ALL="C")
+    assert run.read() == []
+    assert run.has_shown_panel
+    assert "####" in run.text
+    assert run.text.isascii()
+
+
+def test_terminal_that_cannot_be_steered_is_not(tmp_path):
+    run = Run(tmp_path, "print('line 1') if self.calls == 99 else None", "--episodes", "200", TERM="dumb")
+    assert run.read() == ["line 1"]
+    assert run.text == "line 1\r\n"
 
 
 def test_ctrl_c_leaves_its_word_and_no_panel(tmp_path):
