@@ -80,9 +80,9 @@ def recorded_trace(stored: StoredRun, row: EpisodeResult) -> EpisodeTrace | None
     file = stored.folder / STEPS / f"{row.episode_id}.parquet"
     if not file.exists():
         return None
-    from .step_files import read_steps  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415 - of an extra
-
     try:
+        from .step_files import read_steps  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415 - of an extra
+
         columns: Mapping[str, npt.NDArray[Any]] = read_steps(file)
         rewards = np.asarray(columns["reward"], np.float64)[: row.length]
         actions = {
@@ -93,6 +93,10 @@ def recorded_trace(stored: StoredRun, row: EpisodeResult) -> EpisodeTrace | None
         is_whole = all(len(column) == row.length for column in (rewards, *actions.values()))
     except HarnessError as error:
         raise NoTraceError(error.cause, where=error.where, mend=error.mend) from error
+    except (ImportError, OSError) as error:
+        raise NoTraceError(
+            f"{file.name} cannot be read: {describe_error(error)}", where=str(file), mend="see that it can be read"
+        ) from error
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(file, describe_error(error)) from error
     total = 0.0

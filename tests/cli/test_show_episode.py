@@ -144,13 +144,13 @@ def test_leaves_of_an_action_have_their_names(tmp_path):
     assert "vvv at a bound 100 %" in lines
 
 
-def fake_reader(monkeypatch, columns: dict[str, Any] | HarnessError) -> list[Path]:
+def fake_reader(monkeypatch, columns: dict[str, Any] | Exception) -> list[Path]:
     """Put a reader of step files in the place of the real one; return the files it was asked for."""
     asked: list[Path] = []
 
     def read_steps(path):
         asked.append(Path(path))
-        if isinstance(columns, HarnessError):
+        if isinstance(columns, Exception):
             raise columns
         return columns
 
@@ -210,12 +210,24 @@ def test_steps_that_are_not_of_the_episode_are_said_to_be_damaged(walked, monkey
     assert "so the episode was played again" in text
 
 
-def test_reader_that_is_not_installed_is_no_reason_to_draw_nothing(walked, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (HarnessError("pyarrow is not there", where="steps", mend="install it"), "pyarrow is not there"),
+        (ModuleNotFoundError("No module named 'pyarrow'"), "cannot be read: ModuleNotFoundError: No module named"),
+        (
+            PermissionError(13, "Permission denied"),
+            "cannot be read: PermissionError: [Errno 13] Permission denied",
+        ),
+    ],
+)
+def test_steps_that_cannot_be_read_are_no_reason_to_draw_nothing(walked, monkeypatch, error, words):
     steps_of_walk(walked)
-    fake_reader(monkeypatch, HarnessError("pyarrow is not installed", where="steps", mend="install rlmesh[steps]"))
+    fake_reader(monkeypatch, error)
     text = show(walked, 1, columns=300)
     assert "played again: the trace is the same" in text
-    assert "pyarrow is not installed; so the episode was played again" in text
+    assert words in text
+    assert "; so the episode was played again" in text
 
 
 def test_replay_that_differs_is_not_drawn(walked, tmp_path, monkeypatch):
