@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count as count_from
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
-from rlmesh_adapters.batches import Batch, BatchLayout, row_of, take_rows
+from rlmesh_adapters.batches import BatchLayout, row_of, take_rows
 from rlmesh_adapters.chunks import ChunkReplay
 from rlmesh_adapters.context import EpisodeContext
 from rlmesh_adapters.contract import RouteContract, RoutePlan
@@ -23,28 +23,15 @@ from rlmesh_envs.steps import LaneResets, LaneSteps
 
 from .asking import Asking
 from .episodes import Episode, EpisodeResult
+from .lane_protocols import Lanes, SkippingLanes
 from .lineup import Lineup, Queue
 from .outcomes import InfoReader
-from .plays import Ending, Play, finish
+from .plays import Company, Ending, Play, finish
 from .schedules import Schedule
 from .seats import Seats
 from .tallies import Shares, Tally
 from .traces import Column, TraceBook
-from .unread import SkippingLanes, UnreadSteps
-
-
-class Lanes(Protocol):
-    """What the loop needs of lanes; see rlmesh_envs.lane_set for one that keeps it."""
-
-    num_envs: int
-
-    def reset_lanes(self, lanes: Sequence[int], seeds: Sequence[int | None]) -> LaneResets:
-        """Reset some lanes; those that are not in the answer start with a later step."""
-        ...
-
-    def step_lanes(self, actions: Batch, lanes: Sequence[int]) -> LaneSteps:
-        """Step some lanes with (R, ...) actions."""
-        ...
+from .unread import UnreadSteps
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,6 +126,15 @@ class Rollout:
     def in_flight(self) -> int:
         """Episodes that were started and have no result."""
         return len(self._plays) + len(self._waiting)
+
+    def company(self) -> Company:
+        """Return what each lane plays."""
+        now = self._shares.steps
+        lanes: list[tuple[int, int, int | None]] = [
+            (lane, play.context.index, now - play.begun_step) for lane, play in self._plays.items()
+        ]
+        lanes += [(lane, play.context.index, None) for lane, play in self._waiting.items()]
+        return Company(lanes=sorted(lanes))
 
     def run(self) -> Iterator[list[EpisodeResult]]:
         """Yield the results of episodes as soon as they end, until all have ended or `should_stop` is set.

@@ -26,6 +26,7 @@ from .tallies import Tally
 from .watching import Stopper, Watcher
 
 if TYPE_CHECKING:
+    from .glances import Glance, Standings
     from .recording.keeper import Keeper
     from .resuming import Resumption
     from .shards.crew import Crew
@@ -60,6 +61,7 @@ class Session:
         self._rows: list[EpisodeResult] = []
         self._opened: RunStore | None = None
         self._advised = 0
+        self._standings: Standings | None = None
         self._bars = bars
         if bars.baseline is not None:
             record.open()
@@ -111,7 +113,7 @@ class Session:
 
         Raises FollowupError where the run is complete, but cannot be judged as asked.
         """
-        rollout = self._rollout(watcher)
+        rollout = self._playing = self._rollout(watcher)
 
         def stop() -> None:
             rollout.should_stop = True
@@ -154,7 +156,7 @@ class Session:
 
         on_trace = None if self._reels is None else self._reels.keep
         deliver = None if self._keeper is None else self._keeper.take
-        on_tick = lambda tally: watcher.tick(tally, len(self._rows))  # noqa: E731
+        on_tick = lambda tally: watcher.tick(tally, len(self._rows), self._glance)  # noqa: E731
         if self._crew is None or not self._missing:
             return self._stage.rollout(
                 self._missing, on_answer=open_store, on_trace=on_trace, on_tick=on_tick, deliver=deliver
@@ -173,6 +175,14 @@ class Session:
         self._stage.release()  # what the workers hold is enough
         self._stage.first = None
         return rollout
+
+    def _glance(self) -> Glance:
+        """Return how the run stands; of runs that nobody looks at, nothing is added up."""
+        if self._standings is None:
+            from .glances import Standings  # noqa: PLC0415 - most runs of scripts are looked at by nobody
+
+            self._standings = Standings(self._stage.route, self._stage.policy.label)
+        return self._standings.glance(self._rows, self._playing.company())
 
     def _store(self) -> RunStore:
         """Return the run's folder; the first time it is asked for, it is made.

@@ -20,12 +20,12 @@ from rlmesh_envs.request import EnvInfo
 from .contracting import contract_of, env_request, guard_of
 from .episodes import Episode
 from .gates import info_metrics, parse_gate
+from .lane_protocols import Lanes as AnyLanes
+from .lane_protocols import SkippingLanes
 from .loading import PolicySource, load_policy
 from .outcomes import InfoReader
-from .rollout import Lanes as AnyLanes
 from .rollout import Limits, Rollout
 from .schema import Route
-from .unread import SkippingLanes
 
 if TYPE_CHECKING:
     from .recording.recorder import Deliver, Recorder

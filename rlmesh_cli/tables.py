@@ -49,6 +49,9 @@ def show_evaluation(
 
 def _show_tables(console: Console, evaluation: Evaluation, *, every: bool) -> None:
     print_titled(console, "summary", _summary_table(evaluation))
+    from .run_pictures import print_pictures  # noqa: PLC0415 - `--quiet` shows none
+
+    print_pictures(console, evaluation)
     if evaluation.rows:
         title, table = _episode_table(evaluation, every=every, width=console.width)
         print_titled(console, title, table)

@@ -16,6 +16,7 @@ from rlmesh_adapters.advisories import AdvisoryBook
 from rlmesh_adapters.batches import Batch, BatchLayout, copy_batch, leaves, take_rows
 from rlmesh_adapters.context import EpisodeContext
 from rlmesh_cli.episodes import EpisodeResult
+from rlmesh_cli.lane_protocols import Lanes
 from rlmesh_envs.filming import FRAME
 from rlmesh_envs.steps import Info, LaneResets, LaneSteps
 
@@ -29,16 +30,6 @@ Files = dict[str, bytes]
 #: Takes what was recorded of an episode that has ended.
 Deliver = Callable[[EpisodeResult, Files], None]
 Frame = npt.NDArray[np.uint8] | str
-
-
-class Lanes(Protocol):
-    """What is recorded; see rollout.Lanes."""
-
-    num_envs: int
-
-    def reset_lanes(self, lanes: Sequence[int], seeds: Sequence[int | None]) -> LaneResets: ...  # noqa: D102
-
-    def step_lanes(self, actions: Batch, lanes: Sequence[int]) -> LaneSteps: ...  # noqa: D102
 
 
 class StepWriter(Protocol):
@@ -56,7 +47,7 @@ class First(msgspec.Struct, frozen=True):
 
 
 class Recorder:
-    """Lanes that are recorded; see rollout.Lanes.
+    """Lanes that are recorded; see lane_protocols.Lanes.
 
     lanes: themselves. layout: of an observation. fps: frames a second of films, None films nothing.
     views: images that the policy is shown.

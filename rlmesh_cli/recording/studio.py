@@ -11,6 +11,7 @@ import msgspec
 from rlmesh_adapters.batches import BatchLayout
 from rlmesh_adapters.contract import RouteContract
 from rlmesh_adapters.engine import AdapterEngine
+from rlmesh_cli.lane_protocols import Lanes
 from rlmesh_cli.rendering import check_film
 from rlmesh_cli.reports.video import USUAL_FPS, check_encoder
 from rlmesh_cli.run_reader import find_in, read_run
@@ -20,7 +21,7 @@ from rlmesh_envs.filming import FilmRequest, prefer_offscreen
 from rlmesh_envs.request import EnvInfo
 
 from .keeper import Keeper
-from .recorder import Deliver, Lanes, Recorder
+from .recorder import Deliver, Recorder
 from .selection import Selection, parse_selection
 from .views import views_of
 

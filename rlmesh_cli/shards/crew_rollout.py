@@ -10,6 +10,7 @@ import msgspec
 
 from rlmesh_adapters.errors import HarnessError
 from rlmesh_cli.episodes import Episode, EpisodeResult
+from rlmesh_cli.plays import Company
 from rlmesh_cli.stage import Stage
 from rlmesh_cli.tallies import Tally
 from rlmesh_cli.traces import Column
@@ -50,9 +51,9 @@ class WorkerBugError(Exception):
 class CrewRollout:
     """Hands out episodes, collects what comes of them, and replaces workers that die.
 
-    Has `run`, `should_stop`, `tally`, `in_flight` and `casts` of Rollout. Whether anything can be scored is
-    decided by the first worker: it has the first episode of the plan, as a run without workers has it first. What
-    others report before its policy has answered is held back.
+    Has `run`, `should_stop`, `tally`, `in_flight`, `company` and `casts` of Rollout. Whether anything can be
+    scored is decided by the first worker: it has the first episode of the plan, as a run without workers has it
+    first. What others report before its policy has answered is held back.
 
     executor: where the workers live; so many of them have been started. task: what each is told.
     stage: where the policy was looked at; what workers note is noted there too.
@@ -98,6 +99,13 @@ class CrewRollout:
         """Episodes that were started and have no result."""
         return self._broken_off + sum(
             self._ledger.held_by(worker) for worker in self._living if worker not in self._left
+        )
+
+    def company(self) -> Company:
+        """Return what each worker has in hand."""
+        workers = sorted(self._living - self._left)
+        return Company(
+            workers=[(worker, self._ledger.held_by(worker), worker in self._building) for worker in workers]
         )
 
     def muster(self) -> None:
