@@ -183,7 +183,7 @@ def test_flags_in_the_text_are_flags():
     """A flag in backquotes belongs to a command of ours."""
     commands = typer.main.get_command(app).commands
     options = [flag for command in commands.values() for option in command.params for flag in option.opts]
-    known = {"--help", "--version", *options}
+    known = {"--help", "--version", "--install-completion", *options}
     for page in PAGES:
         text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
         spans = " ".join(re.findall(r"`([^`\n]+)`", text))
