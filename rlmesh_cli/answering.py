@@ -10,7 +10,6 @@ from typing import Any
 from rlmesh_adapters.errors import HarnessError
 
 from .exits import Exit
-from .records import strict_json
 from .streams import drop_output
 from .telling import say, say_bug, say_mistake
 
@@ -38,6 +37,8 @@ def answer_with(answer: Callable[[], Exit]) -> Exit:
 
 def write_json(record: dict[str, Any]) -> None:
     """Write one JSON document to standard output."""
+    from .records import strict_json  # noqa: PLC0415 - numpy comes with it, and the doctor must speak without
+
     write_out(lambda: sys.stdout.write(strict_json(record).decode() + "\n"))
 
 

@@ -11,8 +11,10 @@ import typer
 
 from . import __version__
 from .commands.compare import compare_command
+from .commands.doctor import doctor_command
 from .commands.eval import eval_command
 from .commands.explain import explain_command
+from .commands.init import init_command
 from .commands.probe import probe_command
 from .commands.replay import replay_command
 from .commands.report import report_command
@@ -21,23 +23,38 @@ from .commands.show import show_command
 from .exits import Exit
 from .lean import LeanCommand, LeanGroup
 
+_HELP = """Score a policy on gymnasium environments: every episode, every advisory, a number you can trust.
+
+Examples:
+  rlmesh init --env CartPole-v1
+  rlmesh eval policy.py --env CartPole-v1 --num-envs 8
+  rlmesh compare runs/last-week latest
+"""
+_SCORE, _EXAMINE, _LOOK, _SET_UP = "Score and judge", "Examine before a run", "Look at runs", "Set up"
+
 app = typer.Typer(
     name="rlmesh",
     cls=LeanGroup,
-    help="Score a policy on gymnasium environments: every episode, every advisory, a number you can trust.",
+    help=_HELP,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("eval", cls=LeanCommand)(eval_command)
-app.command("explain", cls=LeanCommand)(explain_command)
-app.command("probe", cls=LeanCommand)(probe_command)
-app.command("compare", cls=LeanCommand)(compare_command)
-app.command("runs", cls=LeanCommand)(runs_command)
-app.command("show", cls=LeanCommand)(show_command)
-app.command("replay", cls=LeanCommand)(replay_command)
-app.command("report", cls=LeanCommand)(report_command)
+#: Name, what it runs, panel of the help, and what that says of it in one line.
+_COMMANDS = (
+    ("eval", eval_command, _SCORE, "Play seeded episodes, say what happened, write the run."),
+    ("compare", compare_command, _SCORE, "Judge a run by another over the same seeds."),
+    ("probe", probe_command, _EXAMINE, "Test a policy: may several lanes share it?"),
+    ("explain", explain_command, _EXAMINE, "Say what becomes of every number of a route."),
+    ("runs", runs_command, _LOOK, "List the runs of a folder, the newest first."),
+    ("show", show_command, _LOOK, "Print a run again, also one that was killed."),
+    ("report", report_command, _LOOK, "Write runs as one HTML page that needs no network."),
+    ("replay", replay_command, _LOOK, "Play one episode again: is it what it was?"),
+    ("init", init_command, _SET_UP, "Write a policy and a route for an environment."),
+    ("doctor", doctor_command, _SET_UP, "Say what works here, and how to get what does not."),
+)
+for _name, _command, _panel, _short in _COMMANDS:
+    app.command(_name, cls=LeanCommand, rich_help_panel=_panel, short_help=_short)(_command)
 
 
 def _show_version(wanted: bool) -> None:

@@ -15,7 +15,7 @@ from .episodes import Episode
 from .margins import RETURN, SUCCESS, MarginError, full_name, parse_margins
 from .pairing import PairingError
 from .protocols import agree, check_allowed
-from .run_reader import StoredRun, find_run, read_run
+from .run_reader import StoredRun, find_in, read_run
 from .schema import BaselineRoute
 from .stats import spread
 from .stopping import PairedBar, StoppingRule
@@ -41,7 +41,7 @@ class Baseline:
             allowed=declared.allow,
         )
         check_allowed(self.judging.allowed)
-        self.run = read_run(_found(declared.run, folders))
+        self.run = read_run(find_in(declared.run, folders))
 
     def check(self, record: dict[str, Any], folder: Path) -> None:
         """Raise HarnessError if a run that begins so could not be held against this one."""
@@ -100,10 +100,3 @@ class Baseline:
             for metric in found.metrics
         ]
         return msgspec.structs.replace(found, verdict=verdict, metrics=metrics, is_sequential=True)
-
-
-def _found(name: str, folders: tuple[Path, ...]) -> Path:
-    for folder in folders:
-        if (folder / name).is_dir():
-            return folder / name
-    return find_run(name, folders[-1])

@@ -12,6 +12,7 @@ import msgspec
 
 from rlmesh_adapters.baselines import BASELINES
 from rlmesh_adapters.contract import RouteContract
+from rlmesh_envs.filming import FilmRequest
 from rlmesh_envs.make import Lanes
 from rlmesh_envs.request import EnvInfo, EnvRequest, WrapperRequest
 from rlmesh_envs.spaces import view_of
@@ -73,10 +74,12 @@ def guard_of(route: Route, env: EnvInfo) -> int | None:
     return None if env.max_episode_steps is not None else route.env.max_episode_steps or GUARD_STEPS
 
 
-def env_request(route: Route, render_mode: str | None = None, spec: bytes | None = None) -> EnvRequest:
+def env_request(
+    route: Route, render_mode: str | None = None, spec: bytes | None = None, film: FilmRequest | None = None
+) -> EnvRequest:
     """Return what a route asks of the environment's side; its arguments are copies.
 
-    render_mode: given to the environment beside the route's own arguments. spec: see EnvRequest.
+    render_mode: given to the environment beside the route's own arguments. spec, film: see EnvRequest.
     """
     env = route.env
     is_own = env.autoreset is None and env.vectorization != "native"
@@ -101,6 +104,7 @@ def env_request(route: Route, render_mode: str | None = None, spec: bytes | None
         step_timeout=env.step_timeout,
         prepare=partial(prepare_worker, route.policy.source),
         spec=spec,
+        film=film,
     )
 
 

@@ -11,6 +11,7 @@ from rlmesh_adapters.advisories import AdvisoryBook
 
 from .control_results import ControlResult, PairedDifference
 from .episodes import Episode, EpisodeResult
+from .glances import Glance, Standings
 from .judgement.bootstrap import bca
 from .judgement.intervals import Interval
 from .judgement.paired import rate_difference
@@ -50,7 +51,12 @@ def play_control(
     )
     rows: list[EpisodeResult] = []
     with staged(plain, source=source) as stage:
-        rollout = stage.rollout(episodes, on_tick=lambda tally: watcher.tick(tally, len(rows)))
+        standings = Standings(msgspec.structs.replace(plain, gates=(), until=None), f"control {name}")
+
+        def look() -> Glance:
+            return standings.glance(rows, rollout.company())
+
+        rollout: Rollout = stage.rollout(episodes, on_tick=lambda tally: watcher.tick(tally, len(rows), look))
         watch(rollout)
         watcher.begin(len(episodes))
         try:

@@ -20,6 +20,7 @@ from .stage import staged
 from .watching import Stopper, Watcher
 
 if TYPE_CHECKING:
+    from .recording.keeper import Keeper
     from .resuming import Resumption
     from .shards.crew import Crew
 
@@ -57,6 +58,12 @@ def evaluate(
         # By its place: a name such as `latest` may mean another run when this one is gone on with.
         found = msgspec.structs.replace(route.baseline, run=str(bars.baseline.run.folder.resolve()))
         route = msgspec.structs.replace(route, baseline=found)
+    keeper: Keeper | None = None
+    if route.record or route.is_filmed:
+        from .recording.studio import keeper_of, settled  # noqa: PLC0415 - few runs are recorded
+
+        route = settled(route, folders)
+        keeper = keeper_of(route, folders)
     with contextlib.ExitStack() as stack:
         crew = _crew(route, stack, source=source, trusts_entrypoints=trusts_entrypoints)
         stage = stack.enter_context(
@@ -67,6 +74,7 @@ def evaluate(
                 is_probed=is_probed,
                 is_forced=is_forced,
                 crew_lanes=None if crew is None else crew.count_lanes(route),
+                is_recorded=True,
             )
         )
         if crew is not None:
@@ -76,7 +84,14 @@ def evaluate(
         stack.callback(git.close)
         record = RunRecord(stage, source=source, git=git)
         session = Session(
-            stage, record, bars=bars, out=out, resumption=resumption, verified=verified or 0, crew=crew
+            stage,
+            record,
+            bars=bars,
+            out=out,
+            resumption=resumption,
+            verified=verified or 0,
+            crew=crew,
+            keeper=keeper,
         )
         return session.play(watcher, stopper)
 

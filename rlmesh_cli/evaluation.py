@@ -20,6 +20,9 @@ from .times import time_ledger
 if TYPE_CHECKING:
     from .verifying import Verification
 
+#: Folder in that of a run -> the files that count.
+_RECORDED = {"videos": "ep-*.mp4", "steps": "ep-*.parquet"}
+
 
 class RunInterruptedError(Exception):
     """A run was broken off at once; what had finished is in `folder`."""
@@ -74,6 +77,12 @@ class Evaluation(msgspec.Struct, kw_only=True):
         return [advisory for advisory in self.advisories if advisory.severity == "caution"]
 
     @property
+    def recorded(self) -> dict[str, int]:
+        """How many files were recorded, of `videos` and `steps`; what there is none of is left out."""
+        counts = {name: len(list((self.folder / name).glob(kind))) for name, kind in _RECORDED.items()}
+        return {name: count for name, count in counts.items() if count}
+
+    @property
     def errors_are_allowed(self) -> bool:
         """Whether a gate on `errors` that passed says how many there may be."""
         return any(
@@ -109,6 +118,7 @@ def summary_record(evaluation: Evaluation) -> dict[str, Any]:
             "discarded": evaluation.discarded + evaluation.in_flight,
         },
         "in_flight": evaluation.in_flight,
+        "recorded": evaluation.recorded,
         "stopped_at": evaluation.stopped_at,
         "baseline": evaluation.baseline,
         "controls": msgspec.to_builtins(evaluation.controls),

@@ -62,6 +62,8 @@ class RouteRequest(msgspec.Struct, frozen=True, kw_only=True):
     success: str | None = None
     metrics: tuple[str, ...] = ()
     gates: tuple[str, ...] = ()
+    record: str | None = None
+    video: str | None = None
 
 
 #: Flag's attribute -> the value in the route that it replaces.
@@ -92,6 +94,7 @@ _SIMPLE: dict[str, KeyPath] = {
     "autoreset": ("env", "autoreset"),
     "instances": ("instances",),
     "batch_rows": ("batch_rows",),
+    "video": ("video",),
 }
 
 
@@ -128,6 +131,8 @@ def read_flags(typed: RouteRequest) -> Flags:
         put(("baseline", "allow"), list(typed.allowed), "--allow")
     if typed.controls is not None:
         put(("controls",), [name.strip() for name in typed.controls.split(",")], "--controls")
+    if typed.record is not None:
+        put(("record",), [name.strip() for name in typed.record.split(",")], "--record")
     if typed.ray_resources is not None:
         put(("ray_resources",), _resources(typed.ray_resources), "--ray-resources")
     if typed.metrics:

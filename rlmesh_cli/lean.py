@@ -14,6 +14,11 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 _NAMES = {int: "a whole number", float: "a number", Path: "a path", str: "text", bool: "true or false"}
+_LETTERS = {int: "N", float: "X", Path: "PATH"}
+_SHELLS = {
+    "install_completion": "Let this shell complete what is typed.",
+    "show_completion": "Print the script that does so.",
+}
 
 
 class LeanCommand(TyperCommand):
@@ -21,7 +26,12 @@ class LeanCommand(TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, each with our conversion in place of Typer's."""
-        return _with_conversion(super().get_params(ctx))
+        params = _with_conversion(super().get_params(ctx))
+        if ctx.resilient_parsing:  # a shell asks what could stand next
+            from .completing import complete_by_name  # noqa: PLC0415 - only then
+
+            complete_by_name(params, self.name)
+        return params
 
 
 class LeanGroup(TyperGroup):
@@ -29,7 +39,14 @@ class LeanGroup(TyperGroup):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, each with our conversion in place of Typer's."""
-        return _with_conversion(super().get_params(ctx))
+        return [_about_shells(param) for param in _with_conversion(super().get_params(ctx))]
+
+
+def _about_shells(param: Any) -> Any:
+    """Put the flags that Typer adds for completion into a panel of their own, each in one line."""
+    if param.name in _SHELLS:
+        param.help, param.rich_help_panel = _SHELLS[param.name], "Completion by TAB"
+    return param
 
 
 def _with_conversion(params: Iterable[Any]) -> list[Any]:
@@ -38,7 +55,21 @@ def _with_conversion(params: Iterable[Any]) -> list[Any]:
         descriptor = getattr(param, "type_descriptor", None)
         if descriptor is not None and getattr(param, "_runtime_param", descriptor) is None:
             param._runtime_param = _Conversion(descriptor.annotation)
+        if param.param_type_name == "option" and param.metavar is None:
+            param.metavar = "" if param.is_flag else _letters(getattr(descriptor, "annotation", str))
+        elif hasattr(param, "display_type_rich"):  # an argument's help says what it takes
+            param.display_type_rich = _no_type
     return listed
+
+
+def _letters(annotation: Any) -> str:
+    """Return what stands for a value in the help; what may be given several times is said by its text."""
+    inner = get_args(annotation)
+    return _LETTERS.get(inner[0] if inner else annotation, "TEXT")
+
+
+def _no_type(ctx: Any) -> str:
+    return ""
 
 
 class _Conversion:

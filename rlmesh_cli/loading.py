@@ -55,6 +55,7 @@ def load_policy(source: str, params: Mapping[str, Any]) -> PolicySource:
     it, parameters that are missing or unknown.
     """
     if source in BASELINES:
+        append_folder(Path.cwd())  # where there is no policy file, environments are looked for here
         return PolicySource(source, None, partial(_build_baseline, source, dict(params)))
     target, attribute = split_source(source)
     if target.endswith(".py"):
@@ -67,7 +68,9 @@ def prepare_worker(source: str) -> None:
     target, _ = split_source(source)
     if target.endswith(".py"):
         run_file(Path(target).resolve())
-    elif target not in BASELINES:
+    elif target in BASELINES:
+        append_folder(Path.cwd())
+    else:
         _import(target)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -69,6 +70,17 @@ class Play(msgspec.Struct):
         self.start_hash = start_hash(self.first, info)
         if info:
             reader.read_reset(info, self.outcome)
+
+
+class Company(msgspec.Struct, frozen=True):
+    """Who is playing at a moment.
+
+    lanes: (lane, episode index, steps so far) in lane order; None for steps while a reset is waited for.
+    workers: (worker, episodes in its hand, whether it is being built), where workers play.
+    """
+
+    lanes: Sequence[tuple[int, int, int | None]] = ()
+    workers: Sequence[tuple[int, int, bool]] = ()
 
 
 class Ending(msgspec.Struct, frozen=True, gc=False):

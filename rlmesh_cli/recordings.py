@@ -17,7 +17,7 @@ import numpy.typing as npt
 from rlmesh_adapters.batches import Batch, row_of
 from rlmesh_envs.steps import LaneResets, LaneSteps
 
-from .rollout import Lanes
+from .lane_protocols import Lanes
 
 # From so many bytes on, such as those of an image, an array is kept packed.
 _LARGE_BYTES = 4096
@@ -62,7 +62,7 @@ class Watch(Protocol):
 
 
 class RecordingLanes:
-    """One lane that writes down what passes through it; see rollout.Lanes.
+    """One lane that writes down what passes through it; see lane_protocols.Lanes.
 
     lanes: the lane itself. watch: told after each reset and step, None if nobody is.
     moments: of the last episode that was begun.

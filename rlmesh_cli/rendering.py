@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, Protocol
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from rlmesh_adapters.errors import EnvironmentBuildError, HarnessError, describe_error, user_place
+from rlmesh_envs.filming import FRAME, FilmRequest
 from rlmesh_envs.make import make_lanes
 
-from .contracting import env_request
+from .contracting import alone, env_request
 from .schema import Route
 
 #: What `--render` takes -> the mode of gymnasium's that it means.
@@ -99,8 +102,43 @@ def check_render_mode(route: Route, mode: str) -> float | None:
     return float(fps) if isinstance(fps, (int, float)) and fps > 0 else None
 
 
+def check_film(route: Route, where: str) -> None:
+    """See whether an environment can be filmed, in the kind of process in which it will be.
+
+    where: what asks for it, for messages.
+
+    Raises HarnessError, with what it gave in place of a frame, if it cannot.
+    """
+    one = msgspec.structs.replace(route, num_envs=1)
+    try:
+        lanes, _ = make_lanes(env_request(one, MODES["video"], film=FilmRequest()))
+    except EnvironmentBuildError as error:
+        if error.where == "record" or MODES["video"] in _known_modes(route):
+            raise
+        raise _not_filmed(route, f"it cannot be built with render_mode rgb_array: {error.cause}", where) from error
+    try:
+        resets = lanes.reset_lanes([0], [route.episode_seeds[0]])
+    finally:
+        lanes.close()
+    frame = None if resets.failures else resets.infos[0].get(FRAME)
+    if isinstance(frame, str):
+        raise _not_filmed(route, frame, where)
+
+
+def _not_filmed(route: Route, reason: str, where: str) -> HarnessError:
+    known = ", ".join(_known_modes(route)) or "none"
+    backend = os.environ.get("MUJOCO_GL")
+    setting = "is not set" if backend is None else f"is {backend}"
+    return HarnessError(
+        f"{route.env.id} cannot be filmed: {reason} (its render_modes are {known}; MUJOCO_GL {setting})",
+        where=where,
+        mend="use an environment that renders with render_mode rgb_array (MuJoCo without a display needs "
+        "MUJOCO_GL=egl or osmesa), or drop --record video",
+    )
+
+
 def _known_modes(route: Route) -> list[str]:
-    lanes, _ = make_lanes(env_request(route))
+    lanes, _ = make_lanes(env_request(alone(route)))
     try:
         envs = getattr(lanes, "envs", None)
         return _modes_of(envs[0] if envs else None)

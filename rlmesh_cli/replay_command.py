@@ -13,7 +13,7 @@ from .encores import Encore, find_row
 from .exits import Exit
 from .rendering import MODES, Camera, check_render_mode
 from .replaying import Replay, replay_episode, replay_record
-from .reports.writing import make_folder, open_target, partial_file
+from .reports.writing import make_folder, open_target, write_report
 from .run_reader import find_run, read_run
 from .stage import Stage
 from .streams import user_output_to_stderr
@@ -81,7 +81,7 @@ def _play(encore: Encore, request: ReplayRequest) -> tuple[Replay, Path | None]:
 
 def _film(encore: Encore, request: ReplayRequest, mode: str) -> tuple[Replay, Path]:
     """Replay an episode and write its frames; all that could keep them from being written is looked at first."""
-    from .reports.video import USUAL_FPS, VideoFile, check_video  # noqa: PLC0415 - of an extra
+    from .reports.video import USUAL_FPS, Video, check_video  # noqa: PLC0415 - of an extra
 
     folder = encore.stored.folder / "videos"
     path = request.video or folder / f"{encore.episode.id}.mp4"
@@ -92,20 +92,20 @@ def _film(encore: Encore, request: ReplayRequest, mode: str) -> tuple[Replay, Pa
     target = open_target(path, "--video")
     if target.way != "whole":
         raise HarnessError(f"{path} is no plain file", where="--video", mend="name a file, such as episode.mp4")
-    with partial_file(target) as partial, VideoFile(partial, fps) as film:
+    film = Video(fps, path.suffix)
 
-        def watch(stage: Stage) -> Camera:
-            lanes = stage.lanes
-            return Camera(lambda: lanes.envs[0], film)  # type: ignore[union-attr]
+    def watch(stage: Stage) -> Camera:
+        lanes = stage.lanes
+        return Camera(lambda: lanes.envs[0], film)  # type: ignore[union-attr]
 
-        replay = replay_episode(encore, render_mode=mode, watch=watch)
-        film.close()
-        if not film.frames:
-            raise HarnessError(
-                f"{encore.episode.id} has no frame: its reset failed, as in the run",
-                where="--render video",
-                mend="replay it without --render",
-            )
+    replay = replay_episode(encore, render_mode=mode, watch=watch)
+    if not film.frames:
+        raise HarnessError(
+            f"{encore.episode.id} has no frame: its reset failed, as in the run",
+            where="--render video",
+            mend="replay it without --render",
+        )
+    write_report(target, film.finish())
     return replay, target.path
 
 

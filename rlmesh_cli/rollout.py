@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count as count_from
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
-from rlmesh_adapters.batches import Batch, BatchLayout, row_of, take_rows
+from rlmesh_adapters.batches import BatchLayout, row_of, take_rows
 from rlmesh_adapters.chunks import ChunkReplay
+from rlmesh_adapters.context import EpisodeContext
 from rlmesh_adapters.contract import RouteContract, RoutePlan
 from rlmesh_adapters.engine import AdapterEngine
 from rlmesh_adapters.errors import NO_FAILURES, Failure
@@ -22,28 +23,15 @@ from rlmesh_envs.steps import LaneResets, LaneSteps
 
 from .asking import Asking
 from .episodes import Episode, EpisodeResult
+from .lane_protocols import Lanes, SkippingLanes
 from .lineup import Lineup, Queue
 from .outcomes import InfoReader
-from .plays import Ending, Play, finish
+from .plays import Company, Ending, Play, finish
 from .schedules import Schedule
 from .seats import Seats
 from .tallies import Shares, Tally
 from .traces import Column, TraceBook
-from .unread import SkippingLanes, UnreadSteps
-
-
-class Lanes(Protocol):
-    """What the loop needs of lanes; see rlmesh_envs.lane_set for one that keeps it."""
-
-    num_envs: int
-
-    def reset_lanes(self, lanes: Sequence[int], seeds: Sequence[int | None]) -> LaneResets:
-        """Reset some lanes; those that are not in the answer start with a later step."""
-        ...
-
-    def step_lanes(self, actions: Batch, lanes: Sequence[int]) -> LaneSteps:
-        """Step some lanes with (R, ...) actions."""
-        ...
+from .unread import UnreadSteps
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +61,8 @@ class Rollout:
     clock: returns seconds. on_answer: called once, when the policy's first call went well.
     on_tick: called at most four times a second while episodes run.
     on_trace: called with index, rewards and actions of each episode that ends (see TraceBook), to copy them.
+    on_begin, on_end: called with the lane and context of an episode that stands at its first observation, and with
+        its result before the lane is reset again; an episode that is begun anew after a fault has no end.
     """
 
     def __init__(
@@ -94,6 +84,8 @@ class Rollout:
         on_answer: Callable[[], None] = lambda: None,
         on_tick: Callable[[Tally], None] = lambda tally: None,
         on_trace: Callable[[int, Sequence[Column]], None] | None = None,
+        on_begin: Callable[[int, EpisodeContext], None] | None = None,
+        on_end: Callable[[EpisodeResult], None] | None = None,
     ) -> None:
         self.tally = Tally()
         self.should_stop = False
@@ -102,6 +94,7 @@ class Rollout:
         self._lanes, self._engine, self._route = lanes, engine, route
         self._reader, self._limits, self._clock = reader, limits, clock
         self._on_tick, self._on_trace = on_tick, on_trace
+        self._on_begin, self._on_end = on_begin, on_end
         self._trace = TraceBook(lanes.num_envs, contract.action)
         self._shares = Shares()
         self._lineup = Lineup(episodes, lanes.num_envs, is_seeded=is_seeded, clock=clock, queue=queue)
@@ -133,6 +126,15 @@ class Rollout:
     def in_flight(self) -> int:
         """Episodes that were started and have no result."""
         return len(self._plays) + len(self._waiting)
+
+    def company(self) -> Company:
+        """Return what each lane plays."""
+        now = self._shares.steps
+        lanes: list[tuple[int, int, int | None]] = [
+            (lane, play.context.index, now - play.begun_step) for lane, play in self._plays.items()
+        ]
+        lanes += [(lane, play.context.index, None) for lane, play in self._waiting.items()]
+        return Company(lanes=sorted(lanes))
 
     def run(self) -> Iterator[list[EpisodeResult]]:
         """Yield the results of episodes as soon as they end, until all have ended or `should_stop` is set.
@@ -289,7 +291,7 @@ class Rollout:
                 continue
             if self._on_trace is not None:
                 self._on_trace(play.context.index, self._trace.columns)
-            results.append(finish(play, traced, ending, self._reader, self._shares, now, planned=planned))
+            results.append(self._finish(play, traced, ending, now, planned=planned))
         self._engine.end_episodes(self._route, contexts)
         return results + self._start(freed)
 
@@ -333,7 +335,7 @@ class Rollout:
                 self._trace.begin(lane)
                 play.begin(self._shares)
                 traced = self._trace.end(lane)
-                results.append(finish(play, traced, ending, self._reader, self._shares, self._clock()))
+                results.append(self._finish(play, traced, ending, self._clock()))
         return results
 
     def _join_or_fail(self, resets: LaneResets, plays: dict[int, Play]) -> tuple[list[EpisodeResult], list[int]]:
@@ -351,13 +353,31 @@ class Rollout:
                 play.first = row_of(resets.observations, row)
                 play.read_start(resets.infos[row], self._reader)
                 self._seats.join(lane, play)
+                if self._on_begin is not None:
+                    self._on_begin(lane, play.context)
                 continue
             freed.append(lane)
             traced = self._trace.end(lane)
             if not self._lineup.try_again(play, failure):
                 ending = Ending(row, failure=failure)
-                results.append(finish(play, traced, ending, self._reader, self._shares, self._clock()))
+                results.append(self._finish(play, traced, ending, self._clock()))
         return results, freed
+
+    def _finish(
+        self,
+        play: Play,
+        traced: tuple[int, float, str],
+        ending: Ending,
+        now: float,
+        *,
+        planned: tuple[int | None, int] = (0, 0),
+    ) -> EpisodeResult:
+        result = finish(play, traced, ending, self._reader, self._shares, now, planned=planned)
+        if self._on_end is not None:
+            began = self._clock()
+            self._on_end(result)
+            self.tally.recording_seconds += self._clock() - began
+        return result
 
     def _set_limits(self) -> None:
         plays = self._plays.values()

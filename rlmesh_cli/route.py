@@ -142,6 +142,10 @@ def _check(route: Route, merged: Mapping[str, Any], document: Document, flags: F
     _check_seeds(route, document, flags)
     _check_success(route, document, flags)
     _check_combination(route, document, flags)
+    if route.video is not None:
+        from .recording.selection import parse_selection  # noqa: PLC0415 - few runs are filmed
+
+        parse_selection(route.video, _place(("video",), document, flags))
     if route.env_tags is not None or route.model_spec is not None:
         from .adapting import check_documents  # noqa: PLC0415 - a route without conversion starts sooner
 

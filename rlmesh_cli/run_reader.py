@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,17 @@ def _other_schema(file: Path, found: object, known: str) -> StoredRunError:
     return StoredRunError(
         f"{cause}, where {known} is meant", where=str(file), mend="name a folder that `rlmesh eval` made"
     )
+
+
+def find_in(name: str, folders: Sequence[Path]) -> Path:
+    """Return the run that is meant, where several folders may hold it; a part of a name is looked for in the last.
+
+    Raises StoredRunError as `find_run` does.
+    """
+    for folder in folders:
+        if (folder / name).is_dir():
+            return folder / name
+    return find_run(name, folders[-1])
 
 
 def list_runs(parent: Path) -> list[Path]:

@@ -113,6 +113,8 @@ class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     confidence: of intervals; interval: how that of a rate is made. until: stop early, by `width<0.1` or `decided`.
     max_errors: errored episodes after which the run stops.
     baseline: a run that this one must not be worse than. controls: built-in policies to play beside it.
+    record: `steps` keeps what passed in each episode, `video` what it looked like. video: of which episodes that
+        is kept: `all`, `failures`, `first:N`, `worst:N` or `flips:RUN`; null is all.
     """
 
     version: Literal[1] = 1
@@ -142,6 +144,13 @@ class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     max_errors: NonNegative | None = None
     baseline: BaselineRoute | None = None
     controls: tuple[Literal["random", "zero", "hold"], ...] = ()
+    record: tuple[Literal["steps", "video"], ...] = ()
+    video: str | None = None
+
+    @property
+    def is_filmed(self) -> bool:
+        """Whether videos are wanted."""
+        return "video" in self.record or self.video is not None
 
     @property
     def episode_seeds(self) -> tuple[int, ...]:

@@ -26,6 +26,8 @@ from .tallies import Tally
 from .watching import Stopper, Watcher
 
 if TYPE_CHECKING:
+    from .glances import Glance, Standings
+    from .recording.keeper import Keeper
     from .resuming import Resumption
     from .shards.crew import Crew
     from .shards.crew_rollout import CrewRollout
@@ -37,7 +39,7 @@ class Session:
 
     stage: where it is played. record: makes `run.json`. bars: what it is held against. out: folder of runs.
     resumption: which run is gone on with, None for a new one. verified: how many episodes are played again.
-    crew: who plays, if it is not the stage itself.
+    crew: who plays, if it is not the stage itself. keeper: takes what is recorded, None if nothing is.
 
     Raises HarnessError where a run cannot be gone on with, or not be judged as asked.
     """
@@ -52,12 +54,14 @@ class Session:
         resumption: Resumption | None,
         verified: int,
         crew: Crew | None = None,
+        keeper: Keeper | None = None,
     ) -> None:
-        self._crew = crew
+        self._crew, self._keeper = crew, keeper
         self._stage, self._record, self._out = stage, record, out
         self._rows: list[EpisodeResult] = []
         self._opened: RunStore | None = None
         self._advised = 0
+        self._standings: Standings | None = None
         self._bars = bars
         if bars.baseline is not None:
             record.open()
@@ -95,6 +99,8 @@ class Session:
             for advisory in stored.record.get("advisories", ()):
                 if advisory["code"] not in RESULT_CODES and advisory["code"] not in self._stage.engine.advisories:
                     self._stage.engine.advisories.add(**advisory)
+            if self._keeper is not None:
+                self._keeper.open(self._opened, self._rows)
             self._opened.remove("summary.json")  # of a sitting before; what it says is no longer all
             self._write_record("running")
 
@@ -107,7 +113,7 @@ class Session:
 
         Raises FollowupError where the run is complete, but cannot be judged as asked.
         """
-        rollout = self._rollout(watcher)
+        rollout = self._playing = self._rollout(watcher)
 
         def stop() -> None:
             rollout.should_stop = True
@@ -149,9 +155,12 @@ class Session:
             self._store()
 
         on_trace = None if self._reels is None else self._reels.keep
-        on_tick = lambda tally: watcher.tick(tally, len(self._rows))  # noqa: E731
+        deliver = None if self._keeper is None else self._keeper.take
+        on_tick = lambda tally: watcher.tick(tally, len(self._rows), self._glance)  # noqa: E731
         if self._crew is None or not self._missing:
-            return self._stage.rollout(self._missing, on_answer=open_store, on_trace=on_trace, on_tick=on_tick)
+            return self._stage.rollout(
+                self._missing, on_answer=open_store, on_trace=on_trace, on_tick=on_tick, deliver=deliver
+            )
         rollout = self._crew.rollout(
             self._stage,
             self._missing,
@@ -160,11 +169,20 @@ class Session:
             on_answer=open_store,
             on_trace=on_trace,
             on_tick=on_tick,
+            deliver=deliver,
         )
         self._record.open()
         self._stage.release()  # what the workers hold is enough
         self._stage.first = None
         return rollout
+
+    def _glance(self) -> Glance:
+        """Return how the run stands; of runs that nobody looks at, nothing is added up."""
+        if self._standings is None:
+            from .glances import Standings  # noqa: PLC0415 - most runs of scripts are looked at by nobody
+
+            self._standings = Standings(self._stage.route, self._stage.policy.label)
+        return self._standings.glance(self._rows, self._playing.company())
 
     def _store(self) -> RunStore:
         """Return the run's folder; the first time it is asked for, it is made.
@@ -176,6 +194,8 @@ class Session:
             route, policy = self._stage.route, self._stage.policy
             self._opened = RunStore(self._out, env=route.env.id, policy=policy.label)
             self._write_record("running")
+            if self._keeper is not None:
+                self._keeper.open(self._opened)
             if self._rows:
                 self._opened.append(*self._rows)
         return self._opened
@@ -257,6 +277,8 @@ class Session:
         summary = self._bars.with_sequence(summary, book)
         note_results(book, summary, stage.env, stage.contract, guard=stage.guard, casts=rollout.casts)
         note_frames(book, rollout.tally)
+        if self._keeper is not None:
+            self._keeper.note(book, rows)
         store = self._store()
         evaluation = Evaluation(
             folder=store.path,

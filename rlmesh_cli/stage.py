@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -20,12 +20,15 @@ from rlmesh_envs.request import EnvInfo
 from .contracting import contract_of, env_request, guard_of
 from .episodes import Episode
 from .gates import info_metrics, parse_gate
+from .lane_protocols import Lanes as AnyLanes
+from .lane_protocols import SkippingLanes
 from .loading import PolicySource, load_policy
 from .outcomes import InfoReader
-from .rollout import Lanes as AnyLanes
 from .rollout import Limits, Rollout
 from .schema import Route
-from .unread import SkippingLanes
+
+if TYPE_CHECKING:
+    from .recording.recorder import Deliver, Recorder
 
 _ROUTE = "eval"
 
@@ -50,6 +53,8 @@ class Stage:
         *,
         probe: dict[str, Any] | None = None,
     ) -> None:
+        #: Name of its route in the engine.
+        self.name = _ROUTE
         self.route, self.policy, self.lanes, self.env = route, policy, lanes, env
         self.engine, self.contract, self.probe = engine, contract, probe
         self.guard = guard_of(route, env)
@@ -60,6 +65,7 @@ class Stage:
         self.num_lanes, self.workers = lanes.num_envs, 1
         #: Whether the policy answered in an earlier sitting.
         self.is_trusted = False
+        self._recorder: Recorder | None = None
         #: The policy's first instance.
         self.first: Any = None
         self.plan = engine.configure(_ROUTE, self._build, contract)
@@ -77,13 +83,21 @@ class Stage:
         *,
         lanes: AnyLanes | None = None,
         limits: Limits | None = None,
+        deliver: Deliver | None = None,
         **watching: Any,
     ) -> Rollout:
         """Return the loop that plays some episodes.
 
         lanes: what stands in front of the stage's own, to look at what passes. limits: in place of the route's.
+        deliver: gets what the route records of each episode; None records nothing.
         watching: the callbacks of Rollout.
         """
+        if deliver is not None:
+            from .recording.studio import recorder_of  # noqa: PLC0415 - few runs are recorded
+
+            lanes = recorder_of(self, lanes or self.lanes, deliver)
+            watching |= {"on_begin": lanes.begin, "on_end": lanes.end}
+            self._recorder = lanes
         return Rollout(
             lanes or self.lanes,
             self.engine,
@@ -149,6 +163,8 @@ class Stage:
     def release(self) -> None:
         """Close the policy; idempotent."""
         self.engine.release(_ROUTE)
+        if self._recorder is not None:
+            self._recorder.close()
 
 
 @contextlib.contextmanager
@@ -166,6 +182,7 @@ def staged(
     is_forced: bool = False,
     has_answered: bool = False,
     render_mode: str | None = None,
+    is_recorded: bool = False,
 ) -> Iterator[Stage]:
     """Build what a route's episodes are played on, and take it down again.
 
@@ -175,12 +192,18 @@ def staged(
     is_probed: whether a policy that lanes are to share is tested first; is_forced: and run whatever is found.
     has_answered: whether the policy has given actions for this route before; see RouteContract.
     render_mode: what environments are built with beside the route's own arguments.
+    is_recorded: whether what the route records will be; of a stage that only looks, nothing is.
 
     Raises HarnessError where policy, lanes or engine cannot be made.
     """
     policy = policy or load_policy(route.policy.source, route.policy.params)
     shown = route if crew_lanes is None else msgspec.structs.replace(route, num_envs=1)
-    lanes, env = make_lanes(env_request(shown, render_mode, spec))
+    film = None
+    if is_recorded and route.is_filmed and crew_lanes is None:
+        from .recording.studio import film_request  # noqa: PLC0415 - few runs are filmed
+
+        film, render_mode = film_request(route), "rgb_array"
+    lanes, env = make_lanes(env_request(shown, render_mode, spec, film))
     with contextlib.ExitStack() as stack:
         stack.callback(lanes.close)
         engine = AdapterEngine(clock=time.perf_counter, advisories=AdvisoryBook())

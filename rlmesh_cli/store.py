@@ -104,6 +104,28 @@ class RunStore:
         partial.write_bytes(b"".join([strict_json(row) + b"\n" for row in rows]))
         os.replace(partial, self.path / name)
 
+    def write_file(self, name: str, data: bytes) -> None:
+        """Write a file of the run in one piece; name: with the folder in the run's that it belongs into.
+
+        Raises HarnessError where it cannot be written.
+        """
+        path = self.path / name
+        try:
+            path.parent.mkdir(exist_ok=True)
+            partial = path.with_name(f".{path.name}.partial")
+            partial.write_bytes(data)
+            os.replace(partial, path)
+        except OSError as error:
+            raise HarnessError(
+                f"{path} cannot be written: {error.strerror}",
+                where=str(path.parent),
+                mend="see that there is room on the disk; rlmesh eval --resume goes on with the run",
+            ) from error
+
+    def files(self, pattern: str) -> list[str]:
+        """Return the names of the run's files that fit a pattern, such as `videos/ep-000001.*`."""
+        return sorted(str(path.relative_to(self.path)) for path in self.path.glob(pattern))
+
     def remove(self, name: str) -> None:
         """Remove a file, if it is there."""
         (self.path / name).unlink(missing_ok=True)

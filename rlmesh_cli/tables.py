@@ -49,6 +49,9 @@ def show_evaluation(
 
 def _show_tables(console: Console, evaluation: Evaluation, *, every: bool) -> None:
     print_titled(console, "summary", _summary_table(evaluation))
+    from .run_pictures import print_pictures  # noqa: PLC0415 - `--quiet` shows none
+
+    print_pictures(console, evaluation)
     if evaluation.rows:
         title, table = _episode_table(evaluation, every=every, width=console.width)
         print_titled(console, title, table)
@@ -241,6 +244,9 @@ def _last_lines(evaluation: Evaluation, *, strict: bool) -> list[str]:
         lines.append(f"go on with: rlmesh eval --resume {shlex.quote(_short(evaluation.folder))} --max-errors N")
     elif evaluation.summary.errors:
         lines.append(f"{evaluation.summary.errors} of {evaluation.summary.episodes} episodes errored")
+    recorded = [f"{count:,} in {name}/" for name, count in evaluation.recorded.items()]
+    if recorded:
+        lines.append(f"recorded {', '.join(recorded)}")
     lines.append(f"run {_short(evaluation.folder)}")
     return lines
 

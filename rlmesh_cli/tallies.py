@@ -10,7 +10,8 @@ class Tally(msgspec.Struct):
 
     steps: lane-steps. vector_steps: steps of all running lanes together. calls: policy calls; rows: their rows.
     frames_skipped: lane-steps whose pixels were left out, because nobody would have read them.
-    adapter_seconds: around the policy's own time: conversion, checks, replay. recording_seconds: writing rows.
+    adapter_seconds: around the policy's own time: conversion, checks, replay. recording_seconds: writing rows, and
+        finishing what is recorded of episodes.
     """
 
     steps: int = 0

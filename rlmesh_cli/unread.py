@@ -6,21 +6,13 @@ Axes: R running lanes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from rlmesh_adapters.batches import Batch
 from rlmesh_adapters.chunks import ChunkReplay
 from rlmesh_envs.steps import LaneSteps
 
+from .lane_protocols import SkippingLanes
 from .tallies import Tally
-
-
-class SkippingLanes(Protocol):
-    """Lanes whose environments may leave out the pixels of a step; see rlmesh_envs.pixels."""
-
-    def step_lanes(self, actions: Batch, lanes: Sequence[int], unread: Sequence[bool] | None = None) -> LaneSteps:
-        """Step some lanes with (R, ...) actions; unread: (R,) whose observation nobody will read."""
-        ...
 
 
 class UnreadSteps:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from .tallies import Tally
+
+if TYPE_CHECKING:  # most runs of scripts are looked at by nobody
+    from .glances import Glance
 
 
 class Watcher(Protocol):
@@ -15,8 +18,8 @@ class Watcher(Protocol):
         """Called once, before the first step."""
         ...
 
-    def tick(self, tally: Tally, done: int) -> None:
-        """Called now and then with what was done so far."""
+    def tick(self, tally: Tally, done: int, look: Callable[[], Glance]) -> None:
+        """Called now and then with what was done so far; look: adds up what came of it, for who wants to see."""
         ...
 
     def end(self) -> None:

@@ -116,6 +116,35 @@ def parse_scalar(text: str, where: str = "value") -> Any:
         raise RouteError(f"`{shortened(text)}`: {error.cause}", where=where, mend=error.mend) from error
 
 
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
+#: Words that YAML readers take for something else than text.
+_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf"})
+
+
+def flow_text(value: Any) -> str:
+    """Return plain values as YAML in one line, which `parse_document` reads as the same values.
+
+    value: None, bools, numbers, text, lists and mappings of them; whatever text holds is quoted where it must be.
+    """
+    if isinstance(value, dict):
+        pairs = (f"{flow_text(str(key))}: {flow_text(part)}" for key, part in value.items())
+        return "{" + ", ".join(pairs) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(flow_text, value)) + "]"
+    if isinstance(value, str):
+        if _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
+            return value
+        quoted: str = yaml.safe_dump(value, default_style='"', width=math.inf)
+        return quoted.rstrip("\n")
+    if isinstance(value, float) and not math.isfinite(value):
+        return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
+    return (
+        {None: "null", True: "true", False: "false"}[value]
+        if value is None or isinstance(value, bool)
+        else repr(value)
+    )
+
+
 class _Reader:
     def __init__(self, name: str) -> None:
         self.lines: dict[KeyPath, int] = {}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import configparser
+import tarfile
 import tomllib
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hatchling.build import build_wheel
+from hatchling.build import build_sdist, build_wheel
 
 import rlmesh_cli
 
@@ -51,6 +52,14 @@ def test_every_source_file_is_shipped_and_nothing_else(wheel):
         )
         sources |= {str(path.relative_to(parent)) for path in files}
     assert shipped == sources
+
+
+def test_source_archive_has_the_pages_and_what_they_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    with tarfile.open(tmp_path / build_sdist(str(tmp_path))) as archive:
+        shipped = {name.partition("/")[2] for name in archive.getnames()}
+    pages = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*") if path.is_file()}
+    assert pages | {"runs/README.md", "examples/cartpole.py", "tests/pages.py"} <= shipped
 
 
 @pytest.mark.parametrize("package", ["rlmesh_cli", "rlmesh_adapters", "rlmesh_envs"])

@@ -51,7 +51,8 @@ class ConfiguredRoute:
         self.chunk_length: int | None = None
         self._instances = instances
         self._ensembler = ensembler
-        self._ask = instances.predict
+        self._ask_policy = instances.predict
+        self._ask = self._ask_policy
         if adapter is not None or ensembler is not None:
             self._ask = self._ask_converted
         self._advisories = advisories
@@ -64,6 +65,18 @@ class ConfiguredRoute:
         self._lock = threading.Lock()
         self._known: Sequence[EpisodeContext] | None = None
         self._has_answered = has_answered
+
+    def watch(self, see: Callable[[Batch, Sequence[EpisodeContext]], None]) -> None:
+        """Show the inputs (M, ...) of every policy call to somebody, before the policy gets them."""
+        ask, is_direct = self._ask_policy, self._ask == self._ask_policy
+
+        def predict(inputs: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
+            see(inputs, episodes)
+            return ask(inputs, episodes)
+
+        self._ask_policy = predict
+        if is_direct:
+            self._ask = predict
 
     def trust(self) -> None:
         """Take the policy for one that has answered before."""
@@ -100,7 +113,7 @@ class ConfiguredRoute:
     def _ask_adapted(self, rows: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
         adapter = self.adapter
         if adapter is None:
-            return self._instances.predict(rows, episodes)
+            return self._ask_policy(rows, episodes)
         failures: dict[int, Failure] = {}
         good = list(range(len(episodes)))
         chosen, company = rows, episodes
@@ -116,7 +129,7 @@ class ConfiguredRoute:
                 if not good:
                     return Prediction(None, failures=failures)
                 chosen, company = take_rows(rows, good), [episodes[row] for row in good]
-        prediction = self._instances.predict(payload, company)
+        prediction = self._ask_policy(payload, company)
         # Only now: a call that raised has not moved any window on.
         adapter.observations.commit()
         answer = adapter.adapt(prediction, chosen)

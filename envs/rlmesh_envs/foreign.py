@@ -240,13 +240,16 @@ class ForeignLanes:
             for row in (np.flatnonzero(done).tolist() if self._rolling else ())
             if row not in failures
         ]
+        finals: dict[int, Any] | None = {} if self._mode is AutoresetMode.SAME_STEP and ended else None
         if infos is not None and self._mode is AutoresetMode.SAME_STEP:
             # What else stands in the info of an ended lane is the next episode's.
             infos = list(infos)
             for row in np.flatnonzero(done).tolist():
                 final = infos[row].get("final_info")
+                if finals is not None and "final_obs" in infos[row]:
+                    finals[row] = infos[row]["final_obs"]
                 infos[row] = final if isinstance(final, dict) else {}
-        return LaneSteps(observations, paid, ended, infos, failures, started)
+        return LaneSteps(observations, paid, ended, infos, failures, started, finals)
 
     def _keep(self, observations: Any, infos: Any) -> None:
         # The environment may write into the same arrays at its next step; what we hand out may be kept.

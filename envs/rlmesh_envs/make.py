@@ -6,8 +6,7 @@ import copy
 import functools
 import inspect
 import pickle
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
@@ -18,10 +17,11 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 from rlmesh_adapters.errors import EnvironmentBuildError, HarnessError, describe_error, user_place
 
 from .crew import check_start_method
+from .env_info import foreign_info, lane_info, time_limits
+from .filming import FilmedEnv
 from .foreign import ForeignLanes
 from .lane_set import LaneSet, Limit
 from .lanes import LaneVectorEnv
-from .pixels import skip_of
 from .processes import WorkerLanes
 from .registry import find_environment
 from .request import EnvInfo, EnvRequest
@@ -39,9 +39,13 @@ def make_lanes(request: EnvRequest) -> tuple[Lanes, EnvInfo]:
     """
     _check(request)
     source = _find(request)
+    if request.film is not None and (request.vectorization == "native" or request.autoreset is not None):
+        raise _cannot_film(request)
     if request.vectorization == "native":
         return _foreign(request, source, functools.partial(_make_native, request, source))
     if not isinstance(source, EnvSpec) and _takes_lanes(source):
+        if request.film is not None:
+            raise _cannot_film(request)
         return _foreign(request, source, functools.partial(_make_vector, request, source))
     if request.autoreset is not None:
         return _foreign(request, source, functools.partial(_make_gymnasium, request, source))
@@ -85,6 +89,8 @@ def _in_process(request: EnvRequest, source: EnvSpec | Any) -> tuple[Lanes, EnvI
     first = make_one(request, source, may_be_vector=True)
     if isinstance(first, VectorEnv):
         first.close()
+        if request.film is not None:
+            raise _cannot_film(request)
         return _foreign(request, source, functools.partial(_make_vector, request, source))
     stock = [first]
 
@@ -92,14 +98,14 @@ def _in_process(request: EnvRequest, source: EnvSpec | Any) -> tuple[Lanes, EnvI
         return stock.pop() if stock else make_one(request, source)
 
     lanes = LaneVectorEnv([build] * request.num_envs, _limit_of(request))
-    return lanes, _info(lanes.envs[0])
+    return lanes, lane_info(lanes.envs[0])
 
 
 def serve_request(request: EnvRequest, num_lanes: int) -> tuple[LaneSet, EnvInfo]:
     """Build the lanes of one worker process, from nothing but the request."""
     source = _find_in_worker(request)
     lanes = LaneSet([functools.partial(make_one, request, source)] * num_lanes, _limit_of(request))
-    return lanes, _info(lanes.envs[0])
+    return lanes, lane_info(lanes.envs[0])
 
 
 def _limit_of(request: EnvRequest) -> Limit | None:
@@ -174,6 +180,10 @@ def make_one(request: EnvRequest, source: EnvSpec | Any, *, may_be_vector: bool 
                 mend="use --vectorization sync without wrappers and autoreset, or name a single environment",
             )
         env = _limited(env, request.max_episode_steps)
+    return _filmed(_wrapped(env, request), request)
+
+
+def _wrapped(env: Any, request: EnvRequest) -> Any:
     if not request.wrappers:
         return env
     tap = RewardTap(env)
@@ -183,11 +193,24 @@ def make_one(request: EnvRequest, source: EnvSpec | Any, *, may_be_vector: bool 
     return RawReward(wrapped, tap)
 
 
+def _filmed(env: Any, request: EnvRequest) -> Any:
+    return env if request.film is None else FilmedEnv(env, request.film)
+
+
+def _cannot_film(request: EnvRequest) -> EnvironmentBuildError:
+    return EnvironmentBuildError(
+        f"the lanes of {request.id} cannot be filmed: a vector environment that resets itself has no picture of "
+        "how an episode ends",
+        where="record",
+        mend="use --vectorization sync or async without --autoreset, or drop --record video",
+    )
+
+
 def _limited(env: Any, steps: int | None) -> Any:
     """Give a ready-made environment another time limit, in place of its own where it has one."""
     if steps is None:
         return env
-    limits = list(_time_limits(env))
+    limits = list(time_limits(env))
     for limit in limits:
         limit._max_episode_steps = steps
     return env if limits else gym.wrappers.TimeLimit(env, steps)
@@ -309,72 +332,7 @@ def _foreign(
     env = build()
     try:
         lanes = ForeignLanes(env, build, _limit_of(request))
-        return lanes, _foreign_info(request, source, env, lanes)
+        return lanes, foreign_info(request, source, env, lanes)
     except BaseException:
         env.close()
         raise
-
-
-def _foreign_info(request: EnvRequest, source: EnvSpec | Any, env: Any, lanes: ForeignLanes) -> EnvInfo:
-    envs = getattr(env.unwrapped, "envs", None)
-    spec = source if isinstance(source, EnvSpec) else env.spec
-    registered = spec.max_episode_steps if spec is not None else None
-    return EnvInfo(
-        id=spec.id if spec is not None else request.id,
-        layers=(*_layers(env), *(_layers(envs[0]) if envs else _distant_layers(env))),
-        max_episode_steps=_limit(envs[0]) if envs else request.max_episode_steps or registered,
-        autoreset=lanes.autoreset,
-        is_seeded=lanes.is_seeded,
-        is_lockstep=True,
-        metadata=_metadata(envs[0] if envs else env),
-    )
-
-
-def _info(env: gym.Env[Any, Any]) -> EnvInfo:
-    spec = env.spec
-    skip, hidden_by = skip_of(env)
-    return EnvInfo(
-        id=spec.id if spec is not None else type(env.unwrapped).__name__,
-        layers=tuple(_layers(env)),
-        max_episode_steps=_limit(env),
-        autoreset="disabled",
-        is_seeded=True,
-        skips_pixels=skip is not None,
-        pixels_hidden_by=hidden_by,
-        metadata=_metadata(env),
-    )
-
-
-def _metadata(env: Any) -> dict[str, Any]:
-    """Return what an environment says of itself for us."""
-    return {key: value for key, value in (env.metadata or {}).items() if str(key).startswith("rlmesh.")}
-
-
-def _limit(env: Any) -> int | None:
-    """Return the steps of the shortest time limit around an environment, None if there is none."""
-    return min((int(limit._max_episode_steps) for limit in _time_limits(env)), default=None)
-
-
-def _time_limits(env: Any) -> Iterator[gym.wrappers.TimeLimit[Any, Any]]:
-    while isinstance(env, gym.Wrapper):
-        if isinstance(env, gym.wrappers.TimeLimit):
-            yield env
-        env = env.env
-
-
-def _layers(env: Any) -> Iterator[str]:
-    """Yield class names from the outermost layer in; our own two are not the user's."""
-    while True:
-        if not isinstance(env, (RewardTap, RawReward)):
-            yield type(env).__name__
-        if not isinstance(env, (gym.Wrapper, gym.vector.VectorWrapper)):
-            return
-        env = env.env
-
-
-def _distant_layers(env: Any) -> list[str]:
-    """Return the layers inside gymnasium's worker processes, which it prints as `<Outer<Inner<id>>>`."""
-    if not isinstance(env.unwrapped, AsyncVectorEnv):
-        return []
-    ours = (RewardTap.__name__, RawReward.__name__)
-    return [name for name in re.findall(r"<(\w+)(?=[<>])", str(env.call("__str__")[0])) if name not in ours]

@@ -31,12 +31,13 @@ from gymnasium.wrappers import (
     TransformObservation,
 )
 
+from .filming import FilmedEnv
 from .rewards import RawReward, RewardTap
 
 Skip = Callable[[bool], None]
 
 #: Wrappers that hand on each observation by itself, whatever came before.
-PASSING = (TimeLimit, OrderEnforcing, PassiveEnvChecker, RecordEpisodeStatistics, RewardTap, RawReward)
+PASSING = (TimeLimit, OrderEnforcing, PassiveEnvChecker, RecordEpisodeStatistics, RewardTap, RawReward, FilmedEnv)
 #: Kinds that do so too, as long as their `step` is that of their kind.
 PASSING_KINDS = (TransformObservation, gym.RewardWrapper, gym.ActionWrapper)
 _STEPS = (gym.ObservationWrapper.step, gym.RewardWrapper.step, gym.ActionWrapper.step)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -12,25 +11,8 @@ from gymnasium.envs.registration import EnvSpec
 
 from rlmesh_adapters.errors import EnvironmentBuildError, describe_error, nearest
 
+from .packages import PACKAGES, is_installed, module_of_id
 from .request import EnvRequest
-
-# Ids whose package does not say its name: (start of the id, module to import, package to install).
-_PACKAGES = (
-    ("MiniGrid-", "minigrid", "minigrid"),
-    ("BabyAI-", "minigrid", "minigrid"),
-    ("PointMaze_", "gymnasium_robotics", "gymnasium-robotics"),
-    ("AntMaze_", "gymnasium_robotics", "gymnasium-robotics"),
-    ("Adroit", "gymnasium_robotics", "gymnasium-robotics"),
-    ("Fetch", "gymnasium_robotics", "gymnasium-robotics"),
-    ("HandManipulate", "gymnasium_robotics", "gymnasium-robotics"),
-    ("HandReach", "gymnasium_robotics", "gymnasium-robotics"),
-    ("FrankaKitchen", "gymnasium_robotics", "gymnasium-robotics"),
-    ("ALE/", "ale_py", "ale-py"),
-    ("gym_pusht/", "gym_pusht", "gym-pusht"),
-    ("gym_aloha/", "gym_aloha", "gym-aloha"),
-    ("gym_xarm/", "gym_xarm", "gym-xarm"),
-    ("highway", "highway_env", "highway-env"),
-)
 
 Factory = Callable[..., Any]
 
@@ -90,20 +72,9 @@ def _import(module: str, where: str) -> Any:
 
 
 def _import_known_package(name: str) -> None:
-    candidates = [module for start, module, _ in _PACKAGES if name.startswith(start)]
-    if "/" in name:
-        candidates.append(name.split("/", 1)[0])
-    for candidate in candidates:
-        if _is_installed(candidate):
-            gym.register_envs(_import(candidate, f"env: {name}"))
-            return
-
-
-def _is_installed(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except (ImportError, ValueError):
-        return False
+    module = module_of_id(name)
+    if module is not None:
+        gym.register_envs(_import(module, f"env: {name}"))
 
 
 def _default_version(name: str) -> EnvSpec | None:
@@ -126,8 +97,8 @@ def _not_in(module_name: str, module: Any, name: str) -> EnvironmentBuildError:
 
 
 def _unknown(name: str) -> EnvironmentBuildError:
-    found = next(((module, package) for start, module, package in _PACKAGES if name.startswith(start)), None)
-    if found is not None and not _is_installed(found[0]):
+    found = next(((module, package) for start, module, package in PACKAGES if name.startswith(start)), None)
+    if found is not None and not is_installed(found[0]):
         return EnvironmentBuildError(
             f"`{name}` comes with the package `{found[1]}`, which is not installed",
             where="env.id",

@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from .filming import FilmRequest
+
 
 class WrapperRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One wrapper that a route adds.
@@ -36,6 +38,7 @@ class EnvRequest(msgspec.Struct, frozen=True, kw_only=True):
     step_timeout: seconds after which one step or reset is an error; None waits.
     prepare: called first in every worker process, such as to load the file that registers the environment.
     spec: the registered spec, pickled, for worker processes whose registry does not know the id.
+    film: which episodes are rendered inside their lane, see rlmesh_envs.filming; None is none.
     """
 
     id: str
@@ -51,6 +54,7 @@ class EnvRequest(msgspec.Struct, frozen=True, kw_only=True):
     step_timeout: float | None = None
     prepare: Callable[[], object] | None = None
     spec: bytes | None = None
+    film: FilmRequest | None = None
 
 
 class EnvInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +70,7 @@ class EnvInfo(msgspec.Struct, frozen=True, kw_only=True):
     pixels_hidden_by: class of the wrapper that hides such an offer, empty if none does.
     metadata: what it says of itself under keys that begin with `rlmesh.`.
     workers: worker processes of ours that it lives in, None for none.
+    render_fps: frames a second that it says it is rendered at, None if it does not.
     notes: code -> a sentence of what else a reader should know of how it was built.
     """
 
@@ -79,4 +84,5 @@ class EnvInfo(msgspec.Struct, frozen=True, kw_only=True):
     pixels_hidden_by: str = ""
     metadata: Mapping[str, Any] = msgspec.field(default_factory=dict)
     workers: int | None = None
+    render_fps: float | None = None
     notes: Mapping[str, str] = msgspec.field(default_factory=dict)

@@ -47,6 +47,8 @@ class LaneSteps(msgspec.Struct, gc=False):
     infos: R info dicts, or None if all are empty.
     failures: row -> why the step failed.
     started: lanes that an autoreset brought to the first observation of a new episode.
+    finals: row -> last observation of an episode, where the row of an ended lane shows the next one already; None
+        where rows show what episodes ended with.
     """
 
     observations: Batch
@@ -55,6 +57,7 @@ class LaneSteps(msgspec.Struct, gc=False):
     infos: Sequence[Info] | None = None
     failures: Mapping[int, Failure] = msgspec.field(default_factory=dict)
     started: LaneResets | None = None
+    finals: Mapping[int, Any] | None = None
 
 
 def scalar_reward(reward: Any) -> float:

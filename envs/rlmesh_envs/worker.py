@@ -6,6 +6,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -57,6 +58,7 @@ def work(
     for other in inherited:
         other.close()
     threading.Thread(target=end_with_parent, daemon=True).start()
+    write_over_lines()
     bell = Bell(connection, SPIN_SECONDS)
     try:
         known: EnvRequest = ForkingPickler.loads(request) if isinstance(request, bytes) else request
@@ -73,6 +75,31 @@ def work(
         pass
     finally:
         lanes.close_lanes()
+
+
+def write_over_lines() -> None:
+    """Let what is printed in this process erase what stands below it, if it is printed on a terminal.
+
+    There the parent may keep lines that it draws again and again.
+    """
+    if os.environ.get("TERM") in ("dumb", "unknown"):
+        return
+    for stream in {id(stream): stream for stream in (sys.stdout, sys.stderr) if stream is not None}.values():
+        # In the stream itself, which loggers may hold: a method of an instance hides that of its class.
+        with contextlib.suppress(
+            TypeError, ValueError
+        ):  # of a stream that takes nothing of the kind, or is closed
+            if stream.isatty():
+                vars(stream)["write"] = _erasing(stream.write)
+
+
+def _erasing(write: Callable[[str], int]) -> Callable[[str], int]:
+    def write_erasing(text: str) -> int:
+        # The end of a line comes alone from `print`, and there is nothing left below it.
+        write(f"\x1b[J{text}" if text.strip() else text)
+        return len(text)
+
+    return write_erasing
 
 
 def end_with_parent() -> None:

@@ -11,6 +11,8 @@ from rlmesh_cli.streams import quiet_without_reader
 
 _ROUTE = "Route"
 _RUN = "Run"
+_LANES = "Lanes and workers"
+_LIMITS = "Limits"
 _JUDGE = "Judgement"
 _SHOW = "Output"
 
@@ -42,14 +44,15 @@ def eval_command(
         int | None, typer.Option("--episodes", "-n", help="Episodes to play (default 50).", rich_help_panel=_RUN)
     ] = None,
     num_envs: Annotated[
-        int | None, typer.Option("--num-envs", help="Lanes played side by side (default 1).", rich_help_panel=_RUN)
+        int | None,
+        typer.Option("--num-envs", help="Lanes played side by side (default 1).", rich_help_panel=_LANES),
     ] = None,
     workers: Annotated[
         int | None,
         typer.Option(
             "--workers",
             help="Processes that play, each with a policy and --num-envs lanes of its own (default 1).",
-            rich_help_panel=_RUN,
+            rich_help_panel=_LANES,
         ),
     ] = None,
     cluster: Annotated[
@@ -57,13 +60,13 @@ def eval_command(
         typer.Option(
             "--cluster",
             help="Let workers play on a Ray cluster: ray (on this machine), host:port or ray://host:port.",
-            rich_help_panel=_RUN,
+            rich_help_panel=_LANES,
         ),
     ] = None,
     ray_resources: Annotated[
         str | None,
         typer.Option(
-            "--ray-resources", help="Of each worker on the cluster, such as cpu=2,gpu=1.", rich_help_panel=_RUN
+            "--ray-resources", help="Of each worker on the cluster, such as cpu=2,gpu=1.", rich_help_panel=_LANES
         ),
     ] = None,
     seed: Annotated[
@@ -78,28 +81,28 @@ def eval_command(
     ] = None,
     max_episode_steps: Annotated[
         int | None,
-        typer.Option("--max-episode-steps", help="Replaces the environment's own limit.", rich_help_panel=_RUN),
+        typer.Option("--max-episode-steps", help="Replaces the environment's own limit.", rich_help_panel=_LIMITS),
     ] = None,
     max_episode_seconds: Annotated[
         float | None,
-        typer.Option("--max-episode-seconds", help="Ends an episode by the clock.", rich_help_panel=_RUN),
+        typer.Option("--max-episode-seconds", help="Ends an episode by the clock.", rich_help_panel=_LIMITS),
     ] = None,
     vectorization: Annotated[
         str | None,
         typer.Option(
-            "--vectorization", help="sync, async (processes) or native (default sync).", rich_help_panel=_RUN
+            "--vectorization", help="sync, async (processes) or native (default sync).", rich_help_panel=_LANES
         ),
     ] = None,
     start_method: Annotated[
         str | None,
         typer.Option(
-            "--start-method", help="fork, forkserver or spawn, for async and --workers.", rich_help_panel=_RUN
+            "--start-method", help="fork, forkserver or spawn, for async and --workers.", rich_help_panel=_LANES
         ),
     ] = None,
     env_workers: Annotated[
         int | None,
         typer.Option(
-            "--env-workers", help="Worker processes, for async (default: one a core).", rich_help_panel=_RUN
+            "--env-workers", help="Worker processes, for async (default: one a core).", rich_help_panel=_LANES
         ),
     ] = None,
     autoreset: Annotated[
@@ -107,7 +110,7 @@ def eval_command(
         typer.Option(
             "--autoreset",
             help="Use gymnasium's own vector environment: next_step, same_step or disabled.",
-            rich_help_panel=_RUN,
+            rich_help_panel=_LANES,
         ),
     ] = None,
     instances: Annotated[
@@ -115,7 +118,7 @@ def eval_command(
         typer.Option(
             "--instances",
             help="Policy objects: shared, lane, episode (a new one each) or auto, by the probe (default auto).",
-            rich_help_panel=_RUN,
+            rich_help_panel=_LANES,
         ),
     ] = None,
     success: Annotated[
@@ -207,30 +210,32 @@ def eval_command(
     ] = None,
     max_errors: Annotated[
         int | None,
-        typer.Option("--max-errors", help="Stop once more episodes have errored.", rich_help_panel=_RUN),
+        typer.Option("--max-errors", help="Stop once more episodes have errored.", rich_help_panel=_LIMITS),
     ] = None,
     step_timeout: Annotated[
         float | None,
         typer.Option(
-            "--step-timeout", help="Seconds after which a step or reset is an error.", rich_help_panel=_RUN
+            "--step-timeout", help="Seconds after which a step or reset is an error.", rich_help_panel=_LIMITS
         ),
     ] = None,
     call_timeout: Annotated[
         float | None,
         typer.Option(
-            "--call-timeout", help="Seconds after which a policy call is an error.", rich_help_panel=_RUN
+            "--call-timeout", help="Seconds after which a policy call is an error.", rich_help_panel=_LIMITS
         ),
     ] = None,
     batch_rows: Annotated[
         int | None,
-        typer.Option("--batch-rows", help="Pad every batched policy call to so many rows.", rich_help_panel=_RUN),
+        typer.Option(
+            "--batch-rows", help="Pad every batched policy call to so many rows.", rich_help_panel=_LANES
+        ),
     ] = None,
     schedule: Annotated[
         str | None,
         typer.Option(
             "--schedule",
             help="Start episodes where chunks end, or at once: aligned, eager (default aligned).",
-            rich_help_panel=_RUN,
+            rich_help_panel=_LANES,
         ),
     ] = None,
     pixels: Annotated[
@@ -238,7 +243,7 @@ def eval_command(
         typer.Option(
             "--pixels",
             help="Render only what a chunked policy reads, or every step: wanted, always (default wanted).",
-            rich_help_panel=_RUN,
+            rich_help_panel=_LANES,
         ),
     ] = None,
     verify_lanes: Annotated[
@@ -266,6 +271,22 @@ def eval_command(
     strict: Annotated[
         bool, typer.Option("--strict", help="Cautions count as a missed bar.", rich_help_panel=_JUDGE)
     ] = False,
+    record: Annotated[
+        str | None,
+        typer.Option(
+            "--record",
+            help="Keep what passed in each episode, and what it looked like: steps, video, or steps,video.",
+            rich_help_panel=_SHOW,
+        ),
+    ] = None,
+    video: Annotated[
+        str | None,
+        typer.Option(
+            "--video",
+            help="Record videos of these episodes: all, failures, first:N, worst:N or flips:RUN.",
+            rich_help_panel=_SHOW,
+        ),
+    ] = None,
     out: Annotated[
         Path, typer.Option("--out", help="Folder that the run's own folder is put into.", rich_help_panel=_SHOW)
     ] = Path("runs"),
@@ -304,9 +325,10 @@ def eval_command(
 ) -> None:
     """Score a policy: play seeded episodes, print what happened, write the run.
 
-    rlmesh eval policy.py --env CartPole-v1 --num-envs 8
-
-    rlmesh eval --route route.yaml --gate "success_rate >= 0.9"
+    Examples:
+      rlmesh eval policy.py --env CartPole-v1 --num-envs 8
+      rlmesh eval --route route.yaml --gate "success_rate >= 0.9"
+      rlmesh eval random --env FrozenLake-v1 --success "return >= 1"
     """
     from rlmesh_cli.evaluation_command import Request, run  # noqa: PLC0415 - gymnasium and numpy start with it
 
@@ -359,6 +381,8 @@ def eval_command(
                 schedule=schedule,
                 pixels=pixels,
                 verify_lanes=verify_lanes,
+                record=record,
+                video=video,
                 trusts_entrypoints=trust_entrypoints,
                 is_probed=not no_probe,
                 is_forced=force,

@@ -9,32 +9,52 @@ import typer
 
 from rlmesh_cli.streams import quiet_without_reader
 
+_ROUTE = "Route"
+_SHOW = "Output"
+
 
 def explain_command(
     policy: Annotated[
         str | None,
         typer.Argument(help="policy.py, policy.py:Name, package.module:Name, random or zero.", show_default=False),
     ] = None,
-    route: Annotated[Path | None, typer.Option("--route", help="YAML file; flags override it.")] = None,
-    env: Annotated[str | None, typer.Option("--env", help="Environment id, or module:id.")] = None,
+    route: Annotated[
+        Path | None, typer.Option("--route", help="YAML file; flags override it.", rich_help_panel=_ROUTE)
+    ] = None,
+    env: Annotated[
+        str | None, typer.Option("--env", help="Environment id, or module:id.", rich_help_panel=_ROUTE)
+    ] = None,
     env_arg: Annotated[
-        list[str] | None, typer.Option("--env-arg", help="NAME=VALUE for its constructor; repeat.")
+        list[str] | None,
+        typer.Option("--env-arg", help="NAME=VALUE for its constructor; repeat.", rich_help_panel=_ROUTE),
     ] = None,
     policy_arg: Annotated[
-        list[str] | None, typer.Option("--policy-arg", help="NAME=VALUE for the policy's constructor; repeat.")
+        list[str] | None,
+        typer.Option(
+            "--policy-arg", help="NAME=VALUE for the policy's constructor; repeat.", rich_help_panel=_ROUTE
+        ),
     ] = None,
-    horizon: Annotated[int | None, typer.Option("--horizon", help="Actions executed a call (default 1).")] = None,
+    horizon: Annotated[
+        int | None, typer.Option("--horizon", help="Actions executed a call (default 1).", rich_help_panel=_ROUTE)
+    ] = None,
     trust_entrypoints: Annotated[
-        bool, typer.Option("--trust-entrypoints", help="Import functions that a model spec names.")
+        bool,
+        typer.Option(
+            "--trust-entrypoints", help="Import functions that a model spec names.", rich_help_panel=_ROUTE
+        ),
     ] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Leave with 1 where there is a caution.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Leave with 1 where there is a caution.", rich_help_panel=_SHOW)
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document and nothing else.", rich_help_panel=_SHOW)
+    ] = False,
 ) -> None:
     """Resolve a route and say what will happen to every number; nothing is stepped.
 
-    rlmesh explain policy.py --env CartPole-v1
-
-    rlmesh explain --route route.yaml
+    Examples:
+      rlmesh explain policy.py --env CartPole-v1
+      rlmesh explain --route route.yaml
     """
     from rlmesh_cli.explanation_command import (  # noqa: PLC0415 - gymnasium and numpy start with it
         ExplainRequest,

@@ -28,7 +28,9 @@ def replay_command(
 ) -> None:
     """Play one episode of a run again from its seed: is it what it was? If not, why?
 
-    rlmesh replay latest 7 --render video
+    Examples:
+      rlmesh replay latest 7
+      rlmesh replay latest ep-000008 --render video
     """
     from rlmesh_cli import replay_command as command  # noqa: PLC0415 - gymnasium and numpy start with it
 

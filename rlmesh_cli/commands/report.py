@@ -58,9 +58,11 @@ def report_command(
 ) -> None:
     """Write a run, or several beside one another, as one HTML page that needs no network.
 
-    rlmesh report latest
+    Of two runs the second is judged by the first, as compare does.
 
-    rlmesh report 7a1a latest --file report.html
+    Examples:
+      rlmesh report latest
+      rlmesh report 7a1a latest --file report.html
     """
     from rlmesh_cli.report_command import ReportRequest, run  # noqa: PLC0415 - numpy starts with it
 

@@ -16,7 +16,9 @@ def runs_command(
 ) -> None:
     """List the runs of a folder, the newest first.
 
-    rlmesh runs
+    Examples:
+      rlmesh runs
+      rlmesh runs --out elsewhere --json
     """
     from rlmesh_cli.runs_command import run  # noqa: PLC0415 - numpy starts with it
 

@@ -7,7 +7,7 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -123,29 +123,6 @@ def write_report(target: Target, data: bytes) -> None:
         ) from error
 
 
-@contextlib.contextmanager
-def partial_file(target: Target) -> Iterator[Path]:
-    """Give the name of a file beside a target, for a library that writes files by name.
-
-    What stands there in the end takes the target's place, in one piece; after an error it is removed.
-
-    Raises HarnessError if it cannot take that place, or was not written.
-    """
-    partial = target.path.parent / f".rlmesh-{secrets.token_hex(4)}.partial{target.path.suffix}"
-    try:
-        yield partial
-        os.replace(partial, target.path)
-    except OSError as error:
-        raise HarnessError(
-            f"{target.path} cannot be written: {error.strerror or error}",
-            where=target.flag,
-            mend="make room, or name another file; the run folder is not touched by this",
-        ) from error
-    finally:
-        with contextlib.suppress(OSError):
-            partial.unlink()
-
-
 def make_folder(folder: Path, flag: str) -> None:
     """Make a folder for a report inside a run, if it is not there.
 
@@ -156,6 +133,48 @@ def make_folder(folder: Path, flag: str) -> None:
     except OSError as error:
         raise HarnessError(
             f"{folder} cannot be made: {error.strerror}", where=flag, mend="name a file elsewhere"
+        ) from error
+
+
+def refuse_existing(paths: Iterable[Path], mend: str) -> None:
+    """Raise HarnessError if one of some files is there already, whatever it is."""
+    there = [path for path in paths if os.path.lexists(path)]
+    if there:
+        names = " and ".join(path.name for path in there)
+        raise HarnessError(
+            f"{names} {'is' if len(there) == 1 else 'are'} there already, and nothing is written over",
+            where=str(there[0].parent.absolute()),
+            mend=mend,
+        )
+
+
+def write_new_files(files: Mapping[Path, bytes], mend: str) -> None:
+    """Write files that are not there yet, all of them or none; the folder of the first is made if it is missing.
+
+    mend: what is told where one is there.
+
+    Raises HarnessError if one is there, or cannot be written.
+    """
+    refuse_existing(files, mend)
+    folder = next(iter(files)).parent
+    made: list[Path] = []
+    try:
+        folder.mkdir(exist_ok=True)
+        for path, data in files.items():
+            with path.open("xb") as file:
+                made.append(path)
+                file.write(data)
+    except BaseException as error:
+        for path in made:
+            with contextlib.suppress(OSError):
+                path.unlink()
+        if not isinstance(error, OSError):
+            raise
+        refuse_existing(files, mend)
+        raise HarnessError(
+            f"{error.filename or folder} cannot be written: {error.strerror or error}",
+            where=str(folder.absolute()),
+            mend="name a folder of yours with --dir",
         ) from error
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -24,6 +24,9 @@ from .merging import note_crew
 from .messages import Task
 from .processes import ProcessExecutor
 from .threads import core_count
+
+if TYPE_CHECKING:
+    from rlmesh_cli.recording.recorder import Deliver
 
 
 class Crew:
@@ -52,6 +55,7 @@ class Crew:
         on_answer: Callable[[], None],
         on_tick: Callable[[Tally], None],
         on_trace: Callable[[int, Sequence[Column]], None] | None,
+        deliver: Deliver | None = None,
     ) -> CrewRollout:
         """Tell the workers what they play, wait until they are ready, and return what plays it.
 
@@ -97,6 +101,7 @@ class Crew:
             on_answer=on_answer,
             on_tick=on_tick,
             on_trace=on_trace,
+            deliver=deliver,
         )
         rollout.muster()
         return rollout

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from rlmesh_adapters.errors import HarnessError
 from rlmesh_cli.episodes import Episode, EpisodeResult
+from rlmesh_cli.plays import Company
 from rlmesh_cli.stage import Stage
 from rlmesh_cli.tallies import Tally
 from rlmesh_cli.traces import Column
@@ -26,6 +27,7 @@ from .messages import (
     Gone,
     Grant,
     Hello,
+    Recorded,
     Refused,
     Report,
     Stop,
@@ -33,6 +35,9 @@ from .messages import (
     Traced,
     Word,
 )
+
+if TYPE_CHECKING:
+    from rlmesh_cli.recording.recorder import Deliver
 
 # Seconds after which we look whether an end is wanted.
 _LOOK_SECONDS = 0.1
@@ -46,9 +51,9 @@ class WorkerBugError(Exception):
 class CrewRollout:
     """Hands out episodes, collects what comes of them, and replaces workers that die.
 
-    Has `run`, `should_stop`, `tally`, `in_flight` and `casts` of Rollout. Whether anything can be scored is
-    decided by the first worker: it has the first episode of the plan, as a run without workers has it first. What
-    others report before its policy has answered is held back.
+    Has `run`, `should_stop`, `tally`, `in_flight`, `company` and `casts` of Rollout. Whether anything can be
+    scored is decided by the first worker: it has the first episode of the plan, as a run without workers has it
+    first. What others report before its policy has answered is held back.
 
     executor: where the workers live; so many of them have been started. task: what each is told.
     stage: where the policy was looked at; what workers note is noted there too.
@@ -65,6 +70,7 @@ class CrewRollout:
         on_answer: Callable[[], None],
         on_tick: Callable[[Tally], None],
         on_trace: Callable[[int, Sequence[Column]], None] | None,
+        deliver: Deliver | None = None,
     ) -> None:
         self.should_stop = False
         self.tally = Tally()
@@ -74,6 +80,7 @@ class CrewRollout:
         self._executor, self._task, self._stage = executor, task, stage
         self._book = stage.engine.advisories
         self._on_answer, self._on_tick, self._on_trace = on_answer, on_tick, on_trace
+        self._deliver = deliver
         self._ledger = ShardLedger(episodes, workers=workers, lanes=task.route.num_envs)
         self._living = set(range(workers)) if episodes else set()
         #: Those that are not ready yet.
@@ -92,6 +99,13 @@ class CrewRollout:
         """Episodes that were started and have no result."""
         return self._broken_off + sum(
             self._ledger.held_by(worker) for worker in self._living if worker not in self._left
+        )
+
+    def company(self) -> Company:
+        """Return what each worker has in hand."""
+        workers = sorted(self._living - self._left)
+        return Company(
+            workers=[(worker, self._ledger.held_by(worker), worker in self._building) for worker in workers]
         )
 
     def muster(self) -> None:
@@ -160,6 +174,9 @@ class CrewRollout:
             case Traced():
                 if self._on_trace is not None:
                     self._on_trace(word.index, word.columns)
+            case Recorded():
+                if self._deliver is not None:
+                    self._deliver(word.row, word.files)
             case Bye():
                 return self._part(worker, word)
             case Gone():

@@ -39,6 +39,11 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     threads: int
     spec: bytes | None = None
 
+    @property
+    def is_recorded(self) -> bool:
+        """Whether what passes in episodes is kept."""
+        return bool(self.route.record) or self.route.is_filmed
+
 
 class Grant(msgspec.Struct, frozen=True):
     """Episodes to be played; is_last: nothing follows before they have ended."""
@@ -104,6 +109,13 @@ class Traced(msgspec.Struct, frozen=True):
     columns: Sequence[Any]
 
 
+class Recorded(msgspec.Struct, frozen=True):
+    """What was recorded of an episode that has ended; said before its row is. files: see recording.recorder."""
+
+    row: EpisodeResult
+    files: dict[str, bytes]
+
+
 class Bye(msgspec.Struct, frozen=True, kw_only=True):
     """The last word: what only shows at the end.
 
@@ -123,4 +135,4 @@ class Gone(msgspec.Struct, frozen=True):
     reason: str
 
 
-Word = Hello | Refused | Crashed | Answered | Asks | Report | Traced | Bye | Gone
+Word = Hello | Refused | Crashed | Answered | Asks | Report | Traced | Recorded | Bye | Gone

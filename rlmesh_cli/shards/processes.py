@@ -18,7 +18,7 @@ import msgspec
 
 from rlmesh_adapters.errors import HarnessError, describe_error
 from rlmesh_envs.crew import check_start_method
-from rlmesh_envs.worker import end_with_parent
+from rlmesh_envs.worker import end_with_parent, write_over_lines
 
 from .messages import Close, Gone, Order, Word
 from .threads import threads_of_children
@@ -154,6 +154,7 @@ def run_worker(
     threading.Thread(target=end_with_parent, daemon=True).start()
     with contextlib.suppress(OSError):
         os.dup2(2, 1)  # standard output is the parent's
+    write_over_lines()
     act(connection)
     connection.close()
 

@@ -7,7 +7,8 @@ import os
 import sys
 from collections.abc import Iterator
 
-_NAMES = (
+#: Environment variables that say how many threads numerical libraries use.
+THREAD_SETTINGS = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
     "MKL_NUM_THREADS",
@@ -29,7 +30,7 @@ def limit_threads(count: int) -> None:
 
     What the user has set stays. A BLAS that was loaded before has its threads already.
     """
-    for name in _NAMES:
+    for name in THREAD_SETTINGS:
         os.environ.setdefault(name, str(count))
     torch = sys.modules.get("torch")
     if torch is not None and hasattr(torch, "set_num_threads"):
@@ -39,7 +40,7 @@ def limit_threads(count: int) -> None:
 @contextlib.contextmanager
 def threads_of_children(count: int) -> Iterator[None]:
     """Let processes that are started meanwhile use so many threads; what the user has set stays."""
-    added = [name for name in _NAMES if name not in os.environ]
+    added = [name for name in THREAD_SETTINGS if name not in os.environ]
     os.environ.update(dict.fromkeys(added, str(count)))
     try:
         yield

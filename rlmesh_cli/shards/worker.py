@@ -20,7 +20,22 @@ from rlmesh_cli.tallies import Tally
 from rlmesh_cli.traces import Column
 
 from .feed import Feed
-from .messages import Answered, Asks, Bye, Close, Crashed, Hello, Order, Refused, Report, Stop, Task, Traced, Word
+from .messages import (
+    Answered,
+    Asks,
+    Bye,
+    Close,
+    Crashed,
+    Hello,
+    Order,
+    Recorded,
+    Refused,
+    Report,
+    Stop,
+    Task,
+    Traced,
+    Word,
+)
 from .threads import limit_threads
 
 
@@ -52,6 +67,7 @@ def serve(channel: Channel) -> None:
                 is_cleared=task.is_cleared,
                 has_answered=task.has_answered,
                 spec=task.spec,
+                is_recorded=True,
             ) as stage:
                 ShardWorker(channel, stage, task).play()
         except HarnessError as error:
@@ -112,6 +128,7 @@ class ShardWorker:
             on_answer=lambda: self._say(Answered()),
             on_tick=lambda tally: self._say(self._report((), tally)),
             on_trace=self._trace if self._task.traced else None,
+            deliver=self._deliver if self._task.is_recorded else None,
         )
         self._rollout = rollout
         rollout.should_stop = self._is_stopped  # the order may have come just now
@@ -149,6 +166,9 @@ class ShardWorker:
             if count:
                 news[key] = msgspec.structs.replace(advisory, count=count)
         return news
+
+    def _deliver(self, row: EpisodeResult, files: dict[str, bytes]) -> None:
+        self._say(Recorded(row, files))
 
     def _trace(self, index: int, columns: Sequence[Column]) -> None:
         if index in self._task.traced:

@@ -21,6 +21,7 @@ MODULES = (
     "bench_workers",
     "bench_shards",
     "bench_chunks",
+    "bench_recording",
     "bench_start",
     "bench_rivals",
 )

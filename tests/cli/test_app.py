@@ -112,6 +112,8 @@ ROUTE_FLAGS = {
     "--batch-rows": ["--batch-rows", "16"],
     "--schedule": ["--schedule", "eager"],
     "--pixels": ["--pixels", "always"],
+    "--record": ["--record", "steps"],
+    "--video": ["--video", "failures"],
     "--confidence": ["--confidence", "0.9"],
     "--interval": ["--interval", "wilson"],
     "--gate-on": ["--gate-on", "lower"],

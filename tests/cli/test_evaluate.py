@@ -236,7 +236,7 @@ def test_watcher_is_told_the_plan_and_the_end(tmp_path):
         def begin(self, planned: int) -> None:
             told.append(planned)
 
-        def tick(self, tally: Any, done: int) -> None:
+        def tick(self, tally: Any, done: int, look: Any) -> None:
             told.append((tally, done))
 
         def end(self) -> None:
@@ -248,6 +248,45 @@ def test_watcher_is_told_the_plan_and_the_end(tmp_path):
     evaluate(route_of_steps(episodes=2), out=tmp_path, watcher=Watcher(), stopper=NeverStops(), source={})
     assert told[0] == 2
     assert told[-1] == "end"
+
+
+class Looks:
+    """Looks at every tick, and keeps what there is to be seen."""
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+
+    def begin(self, planned: int) -> None: ...
+
+    def tick(self, tally: Any, done: int, look: Any) -> None:
+        self.seen.append((done, look()))
+
+    def end(self) -> None: ...
+
+    def watch(self, stop) -> None: ...
+
+
+def test_watcher_that_looks_sees_what_each_lane_plays(tmp_path):
+    looks = Looks()
+    evaluate(route_of_steps(episodes=5, num_envs=2), out=tmp_path, watcher=looks, stopper=looks, source={})
+    done, glance = looks.seen[0]
+    assert done == 0
+    assert glance.title == "zero on cli_toys:Steps"
+    # Two lanes stand after the first step, which is the first moment at which anything can be seen.
+    assert glance.company.lanes == [(0, 0, 1), (1, 1, 1)]
+    assert glance.company.workers == ()
+
+
+def test_watcher_that_looks_sees_what_workers_hold(tmp_path):
+    looks = Looks()
+    route = route_of_steps(episodes=40, workers=2)
+    evaluate(route, out=tmp_path, watcher=looks, stopper=looks, source={})
+    done, glance = looks.seen[0]
+    assert glance.company.lanes == ()
+    workers = glance.company.workers
+    assert [worker for worker, _, _ in workers] == [0, 1]
+    assert not any(is_built for *_, is_built in workers)
+    assert 0 < sum(held for _, held, _ in workers) <= 40 - done
 
 
 def test_resets_that_fail_before_a_policy_that_fails_leave_no_folder(tmp_path):

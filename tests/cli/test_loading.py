@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_toys import ZERO, mended, policy_file
+from cli_toys import ROOT, ZERO, mended, policy_file
 
 from rlmesh_adapters.errors import LoadError
 from rlmesh_adapters.spaces import SpaceView, frozen_array
@@ -77,6 +79,31 @@ def test_named_attribute_is_taken(tmp_path):
     assert build(f"{path}:act").predict(None) == 2
     assert load_policy(f"{path}:Other", {}).label == "policy-Other"
     assert load_policy(path, {}).label == "policy"
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [[], ["--vectorization", "async", "--start-method", "spawn"], ["--workers", "2", "--start-method", "spawn"]],
+)
+def test_environment_for_a_built_in_policy_is_looked_for_in_the_working_folder(flags, tmp_path):
+    """A policy file has its own folder; `random` has none. Worker processes start with a path of their own."""
+    text = (
+        "import gymnasium as gym\nfrom gymnasium.envs.classic_control import CartPoleEnv\n\n\n"
+        "class Pole(CartPoleEnv):\n    pass\n"
+    )
+    (tmp_path / "pole_of_a_test.py").write_text(text, encoding="utf-8")
+    command = ["eval", "random", "--env", "pole_of_a_test:Pole", "--episodes", "2", "--num-envs", "2", *flags]
+    sources = os.pathsep.join(str(ROOT / folder) for folder in (".", "adapters", "envs"))
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "rlmesh_cli", *command],  # -P: as an installed script, without this folder
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": sources},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "2 of 2" in done.stdout
 
 
 def test_parameters_reach_the_constructor(tmp_path):

@@ -11,6 +11,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from cli_toys import Boxed, Steps, play, policy_file
+from films import decoded
 from gymnasium import spaces
 from running import strict_loads
 from typer.testing import CliRunner
@@ -433,15 +434,12 @@ def test_video_without_its_library_names_the_extra(tmp_path, monkeypatch):
     assert not (folder / "videos").exists()
 
 
-# The reader of imageio leaves the pipes of its process to the garbage collector.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 class TestVideo:
-    """What needs imageio with ffmpeg."""
+    """What needs PyAV."""
 
     @pytest.fixture(autouse=True)
-    def _imageio(self):
-        pytest.importorskip("imageio_ffmpeg")
-        self.imageio = pytest.importorskip("imageio.v2")
+    def _av(self):
+        pytest.importorskip("av")
 
     def test_frames_are_the_environments(self, tmp_path):
         """One frame at the start and one a step, at the environment's own pace."""
@@ -451,9 +449,9 @@ class TestVideo:
         path = folder / "videos" / "ep-000003.mp4"
         assert record["video"] == str(path)
         assert [known.name for known in path.parent.iterdir()] == [path.name]
-        with self.imageio.get_reader(path, format="FFMPEG") as reader:
-            assert reader.get_meta_data()["fps"] == 12
-            frames = [np.asarray(frame) for frame in reader]
+        video = decoded(path)
+        frames = video.frames
+        assert video.fps == 12
         assert [frame.shape for frame in frames] == [(48, 64, 3)] * 6
         for t, frame in enumerate(frames):
             expected = np.zeros((48, 64, 3))

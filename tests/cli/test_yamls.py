@@ -7,12 +7,13 @@ import math
 from pathlib import Path
 
 import pytest
+import yaml
 from cli_toys import mended
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlmesh_adapters.errors import RouteError
-from rlmesh_cli.yamls import parse_document, parse_scalar, read_document
+from rlmesh_cli.yamls import flow_text, parse_document, parse_scalar, read_document
 
 
 @pytest.mark.parametrize(
@@ -184,3 +185,33 @@ def test_byte_order_mark_and_windows_line_ends_change_nothing(tmp_path: Path):
     document = read_document(path)
     assert document.value == {"a": 1, "b": "é"}
     assert document.lines[("b",)] == 2
+
+
+PLAIN = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text("ab: #'\"\n\\-{}é", max_size=5), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(PLAIN)
+@settings(max_examples=300)
+def test_what_is_written_in_one_line_is_read_as_it_was(value):
+    text = flow_text({"key": value})
+    assert "\n" not in text
+    assert text.isascii()
+    assert parse_document(text, "text").value == {"key": value}
+
+
+@pytest.mark.parametrize(
+    "word", ["no", "Yes", "null", "None", "~", "1e3", "0x1", "1_000", "true", "nan", ".inf", "", "-", "#"]
+)
+def test_text_that_looks_like_something_else_stays_text_for_every_reader(word):
+    assert parse_document(flow_text([word]), "text").value == [word]
+    assert yaml.safe_load(flow_text([word])) == [word]

@@ -84,6 +84,13 @@ class EpisodeNoise:
         return act(obs) + context.rng.normal(0, 0.5, 3)
 
 
+class EpisodeNoiseByBatch:
+    """Noise of each row's own episode, whatever place the row has."""
+
+    def predict_batch(self, obs, context):
+        return act(obs) + np.stack([one.rng.normal(0, 0.5, 3) for one in context])
+
+
 class HiddenNoise:
     """Draws from the operating system, which nobody can seed."""
 
@@ -193,6 +200,7 @@ VERDICTS = {
     OwnNoise: {"stochastic"},
     ClosedOverNoise: {"stochastic"},
     EpisodeNoise: {"stateless", "stochastic"},
+    EpisodeNoiseByBatch: {"stateless", "stochastic"},
     HiddenNoise: {"stochastic"},
     Jitter: {"stateless"},
     Large: {"stateless"},

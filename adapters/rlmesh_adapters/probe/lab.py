@@ -196,7 +196,7 @@ class Session:
 
     def next_episode(self) -> None:
         """End the episode that is being played; the next call begins another."""
-        self._engine.end_episodes(_ROUTE, self._contexts(self._lab.rows))
+        self._engine.end_episodes(_ROUTE, self._contexts(range(self._lab.rows)))
         self._episode += 1
 
     def ask(self, batch: Batch, *, rows: Sequence[int] | None = None, noise: int = 0) -> list[Answer]:
@@ -209,13 +209,14 @@ class Session:
         lab = self._lab
         lab.budget.take_call()
         given = copy_batch(batch) if rows is None else take_rows(batch, rows)
-        count = lab.rows if rows is None else len(rows)
+        company = range(lab.rows) if rows is None else rows
+        count = len(company)
         self.asked.append(batch)
         before = [np.array(leaf) if isinstance(leaf, np.ndarray) else list(leaf) for leaf in leaves(given)]
         if self.plan.passes_state:
             # The engine keeps its state by episode, so each call is the first of one.
             self._episode += 1
-        contexts = self._contexts(count)
+        contexts = self._contexts(company)
         adapter = self._engine.route(_ROUTE).adapter
         if adapter is not None:
             # Windows are the adapter's memory, not the policy's: each call sees one frame, again and again.
@@ -246,9 +247,12 @@ class Session:
         lab.largest = max(lab.largest, scale_of(answers))
         return answers
 
-    def _contexts(self, count: int) -> list[EpisodeContext]:
-        """Return contexts whose random numbers begin anew at each call."""
-        return [EpisodeContext(f"{self._name}-{self._episode}-{row}", row, _SEED + row) for row in range(count)]
+    def _contexts(self, company: Sequence[int]) -> list[EpisodeContext]:
+        """Return contexts whose random numbers begin anew at each call, and go with the row, not its place."""
+        return [
+            EpisodeContext(f"{self._name}-{self._episode}-{position}", row, _SEED + row)
+            for position, row in enumerate(company)
+        ]
 
     def _answers(self, prediction: Prediction, count: int, outputs: Any) -> list[Answer]:
         """Return an answer a row: what the model put out, if that is converted: scores say more than choices."""

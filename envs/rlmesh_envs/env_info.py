@@ -1,0 +1,92 @@
+"""What a built environment turned out to be: its layers, its limit, what it says of itself."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import gymnasium as gym
+from gymnasium.envs.registration import EnvSpec
+from gymnasium.vector import AsyncVectorEnv
+
+from .filming import FilmedEnv
+from .foreign import ForeignLanes
+from .pixels import skip_of
+from .request import EnvInfo, EnvRequest
+from .rewards import RawReward, RewardTap
+
+
+def foreign_info(request: EnvRequest, source: EnvSpec | Any, env: Any, lanes: ForeignLanes) -> EnvInfo:
+    """Return what a vector environment with an autoreset of its own is."""
+    envs = getattr(env.unwrapped, "envs", None)
+    spec = source if isinstance(source, EnvSpec) else env.spec
+    registered = spec.max_episode_steps if spec is not None else None
+    return EnvInfo(
+        id=spec.id if spec is not None else request.id,
+        layers=(*_layers(env), *(_layers(envs[0]) if envs else _distant_layers(env))),
+        max_episode_steps=_limit(envs[0]) if envs else request.max_episode_steps or registered,
+        autoreset=lanes.autoreset,
+        is_seeded=lanes.is_seeded,
+        is_lockstep=True,
+        metadata=_metadata(envs[0] if envs else env),
+    )
+
+
+def lane_info(env: gym.Env[Any, Any]) -> EnvInfo:
+    """Return what an environment of ours to reset is, with its wrappers."""
+    spec = env.spec
+    skip, hidden_by = skip_of(env)
+    return EnvInfo(
+        id=spec.id if spec is not None else type(env.unwrapped).__name__,
+        layers=tuple(_layers(env)),
+        max_episode_steps=_limit(env),
+        autoreset="disabled",
+        is_seeded=True,
+        skips_pixels=skip is not None,
+        pixels_hidden_by=hidden_by,
+        metadata=_metadata(env),
+        render_fps=_render_fps(env),
+    )
+
+
+def _render_fps(env: Any) -> float | None:
+    fps = (env.metadata or {}).get("render_fps")
+    return float(fps) if isinstance(fps, (int, float)) and 0 < fps < math.inf else None
+
+
+def _metadata(env: Any) -> dict[str, Any]:
+    """Return what an environment says of itself for us."""
+    return {key: value for key, value in (env.metadata or {}).items() if str(key).startswith("rlmesh.")}
+
+
+def _limit(env: Any) -> int | None:
+    """Return the steps of the shortest time limit around an environment, None if there is none."""
+    return min((int(limit._max_episode_steps) for limit in time_limits(env)), default=None)
+
+
+def time_limits(env: Any) -> Iterator[gym.wrappers.TimeLimit[Any, Any]]:
+    """Yield the time limits around an environment, outermost first."""
+    while isinstance(env, gym.Wrapper):
+        if isinstance(env, gym.wrappers.TimeLimit):
+            yield env
+        env = env.env
+
+
+def _layers(env: Any) -> Iterator[str]:
+    """Yield class names from the outermost layer in; our own are not the user's."""
+    while True:
+        if not isinstance(env, (RewardTap, RawReward, FilmedEnv)):
+            yield type(env).__name__
+        if not isinstance(env, (gym.Wrapper, gym.vector.VectorWrapper)):
+            return
+        env = env.env
+
+
+def _distant_layers(env: Any) -> list[str]:
+    """Return the layers inside gymnasium's worker processes, which it prints as `<Outer<Inner<id>>>`."""
+    if not isinstance(env.unwrapped, AsyncVectorEnv):
+        return []
+    ours = (RewardTap.__name__, RawReward.__name__)
+    return [name for name in re.findall(r"<(\w+)(?=[<>])", str(env.call("__str__")[0])) if name not in ours]

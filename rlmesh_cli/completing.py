@@ -1,0 +1,115 @@
+"""Completing: what a shell may put in where TAB is pressed.
+
+Each TAB starts a process, so nothing heavy is imported: words stand here, and a test holds them against the
+modules that they come from.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from rlmesh_envs.listing import environment_ids
+
+#: What a folder of a run holds from the beginning.
+_RUN_FILES = ("run.json", "episodes.jsonl")
+_LATEST = "latest"
+
+#: Parameter -> the words that it takes.
+WORDS: dict[str, tuple[str, ...]] = {
+    "vectorization": ("sync", "async", "native"),
+    "start_method": ("fork", "forkserver", "spawn"),
+    "autoreset": ("next_step", "same_step", "disabled"),
+    "instances": ("auto", "shared", "lane", "episode"),
+    "schedule": ("aligned", "eager"),
+    "pixels": ("wanted", "always"),
+    "record": ("video", "steps", "steps,video"),
+    "video": ("all", "failures", "first:5", "worst:5", "flips:"),
+    "interval": ("exact", "wilson", "blaker"),
+    "gate_on": ("value", "lower"),
+    "until": ("decided", "width<0.1"),
+    "cluster": ("ray",),
+    "render": ("human", "video"),
+    "success": ("is_success", "success"),
+    "gate": ("success_rate", "mean_return", "iqm_return", "errors", "cautions", "distinct_starts"),
+    "allow": (
+        *("env", "env.kwargs", "env.wrappers", "env.version", "horizon", "ensemble"),
+        *("limits.steps", "limits.seconds", "success_rule", "adapter", "seeded"),
+    ),
+}
+POLICIES = ("random", "zero", "hold")
+#: Parameters that name a run, by whatever command.
+RUNS = ("name", "base", "new", "run", "runs", "baseline", "resume")
+#: Commands whose `policy` and `route` are names of files that are not there yet.
+_MAKING = ("init",)
+
+Completer = Callable[[Any, str], Iterable[str]]
+
+
+def complete_by_name(params: Iterable[Any], command: str | None) -> None:
+    """Tell the parameters of a command what they may be completed with, by their names.
+
+    params: as the command line's library has them; one that has a completion of its own keeps it.
+    """
+    for param in params:
+        completer = _completer(str(param.name), command)
+        if completer is not None and getattr(param, "_custom_shell_complete", None) is None:
+            param._custom_shell_complete = _as_asked(completer)
+
+
+def _as_asked(completer: Completer) -> Callable[[Any, Any, str], list[str]]:
+    return lambda ctx, param, begun: [word for word in completer(ctx, begun) if word.startswith(begun)]
+
+
+def _completer(name: str, command: str | None) -> Completer | None:
+    # `replay --video` names a file.
+    if name in WORDS and (name, command) != ("video", "replay"):
+        return lambda ctx, begun: WORDS[name]
+    if name in RUNS:
+        return _runs
+    if name == "env":
+        return lambda ctx, begun: environment_ids()
+    if name == "controls":
+        return _controls
+    if command not in _MAKING and name == "policy":
+        return lambda ctx, begun: [*(() if "/" in begun else POLICIES), *_files(begun, (".py",))]
+    if command not in _MAKING and name == "route":
+        return lambda ctx, begun: _files(begun, (".yaml", ".yml"))
+    return None
+
+
+def _controls(ctx: Any, begun: str) -> list[str]:
+    """Return lists of built-in policies that go on with one more."""
+    before, comma, _ = begun.rpartition(",")
+    given = before.split(",")
+    return [f"{before}{comma}{name}" for name in POLICIES if name not in given]
+
+
+def _runs(ctx: Any, begun: str) -> list[str]:
+    """Return `latest` and the names of the runs in the folder of `--out`; a path is left to the shell."""
+    if "/" in begun:
+        return []
+    folder = Path(ctx.params.get("out") or "runs")
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in entries if any(map(os.path.lexists, _inside(entry.path)))]
+    except OSError:
+        return []
+    return [_LATEST, *sorted(names, reverse=True)] if names else []
+
+
+def _inside(folder: str) -> list[str]:
+    return [os.path.join(folder, name) for name in _RUN_FILES]
+
+
+def _files(begun: str, ends: tuple[str, ...]) -> list[str]:
+    """Return the files with such an end that a begun path may mean; where there is none, the shell looks."""
+    folder, name = os.path.split(begun)
+    try:
+        with os.scandir(folder or ".") as entries:
+            names = sorted(entry.name for entry in entries if entry.name.endswith(ends) and entry.is_file())
+    except OSError:
+        return []
+    return [os.path.join(folder, known) for known in names if known.startswith(name or known[0].strip("."))]

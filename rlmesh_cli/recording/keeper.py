@@ -1,0 +1,109 @@
+"""Keeper: decides which videos of a run are kept, and has them written."""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from rlmesh_adapters.advisories import AdvisoryBook
+from rlmesh_cli.episodes import EpisodeResult
+from rlmesh_cli.store import RunStore
+
+from .recorder import Files
+from .selection import Selection, goodness
+
+VIDEOS = "videos/"
+
+
+class Keeper:
+    """Takes the files of each episode that has ended.
+
+    selection: which videos are kept, None keeps none. seeds: one seed an episode of the plan.
+    base: rows of the run that `flips` is held against.
+    """
+
+    def __init__(
+        self, selection: Selection | None, seeds: Sequence[int], base: Iterable[EpisodeResult] = ()
+    ) -> None:
+        self._selection = selection
+        self._base: dict[tuple[int | None, int], bool | None] = {}
+        counts: dict[int | None, int] = defaultdict(int)
+        for row in sorted(base, key=lambda row: row.index):
+            self._base[row.seed, counts[row.seed]] = row.success
+            counts[row.seed] += 1
+        self._places: list[tuple[int, int]] = []
+        again: dict[int, int] = defaultdict(int)
+        for seed in seeds:
+            self._places.append((seed, again[seed]))
+            again[seed] += 1
+        self._store: RunStore | None = None
+        self._waiting: list[tuple[EpisodeResult, Files]] = []
+        # The worst so far; the best of them first.
+        self._worst: list[tuple[tuple[bool, float, int], list[str]]] = []
+        #: Videos that are there.
+        self.videos = 0
+
+    def open(self, store: RunStore, rows: Iterable[EpisodeResult] = ()) -> None:
+        """Begin to write; rows: of episodes that an earlier sitting played, whose videos may be there."""
+        self._store = store
+        for row in rows:
+            names = store.files(f"{VIDEOS}{row.episode_id}.*")
+            if names:
+                self.videos += len(names)
+                self._rank(row, names)
+        waiting, self._waiting = self._waiting, []
+        for row, files in waiting:
+            self.take(row, files)
+
+    def take(self, row: EpisodeResult, files: Files) -> None:
+        """Write what is kept of an episode's files; before the run has a folder, they wait."""
+        if self._store is None:
+            self._waiting.append((row, files))
+            return
+        is_kept = self._is_kept(row)
+        names = []
+        for name, data in files.items():
+            if not name.startswith(VIDEOS):
+                self._store.write_file(name, data)
+            elif is_kept:
+                self._store.write_file(name, data)
+                names.append(name)
+        self.videos += len(names)
+        if names:
+            self._rank(row, names)
+
+    def note(self, book: AdvisoryBook, rows: Iterable[EpisodeResult]) -> None:
+        """Note where a rule could not say of any episode whether it is meant."""
+        chosen = self._selection
+        if chosen is None or any(row.success is not None for row in rows):
+            return
+        if chosen.kind == "failures":
+            what = "videos of failures are those of episodes that could not be finished"
+        elif chosen.kind == "flips":
+            what = "no flip can be told"
+        else:
+            return
+        book.add("video-selection", "info", f"no success was reported, so {what}")
+
+    def _is_kept(self, row: EpisodeResult) -> bool:
+        chosen = self._selection
+        if chosen is None:
+            return False
+        if chosen.kind == "failures":
+            return row.is_error or row.success is False
+        if chosen.kind == "flips":
+            before = self._base.get(self._places[row.index])
+            return before is not None and row.success is not None and row.success is not before
+        return chosen.kind != "first" or row.index < chosen.count
+
+    def _rank(self, row: EpisodeResult, names: list[str]) -> None:
+        """Of the worst, let the best one go when there are more than are kept."""
+        chosen = self._selection
+        if chosen is None or chosen.kind != "worst" or self._store is None:
+            return
+        heapq.heappush(self._worst, (goodness(row), names))
+        if len(self._worst) > chosen.count:
+            for name in heapq.heappop(self._worst)[1]:
+                self._store.remove(name)
+                self.videos -= 1

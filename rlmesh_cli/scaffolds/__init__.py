@@ -1,0 +1,1 @@
+"""Scaffolds: the first policy and route for an environment, from what it says of itself."""
