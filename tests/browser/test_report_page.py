@@ -16,6 +16,7 @@ from stored import rows
 
 from rlmesh_cli.exits import Exit
 from rlmesh_cli.report_command import ReportRequest, run
+from rlmesh_cli.reports.video import Video
 
 pytestmark = [pytest.mark.real, pytest.mark.skipif(bool(MISSING), reason=MISSING)]
 _OWN = ("data:", "blob:")
@@ -43,14 +44,14 @@ def look(browser) -> Iterator[Any]:
 
 
 def film(file: Path, frames: int, size: tuple[int, int] = (64, 96)) -> None:
-    """Write a video of so many frames."""
-    imageio = pytest.importorskip("imageio.v2", reason="imageio is not installed: no video to look at")
+    """Write a video of so many frames, twenty a second."""
+    video = Video(20.0)
+    for at in range(frames):
+        frame = np.full((*size, 3), 240, np.uint8)
+        frame[:, at * size[1] // frames :] = 40
+        video.add(frame)
     file.parent.mkdir(exist_ok=True)
-    with imageio.get_writer(file, format="FFMPEG", fps=20, codec="libx264", macro_block_size=1) as writer:
-        for at in range(frames):
-            frame = np.full((*size, 3), 240, np.uint8)
-            frame[:, at * size[1] // frames :] = 40
-            writer.append_data(frame)
+    file.write_bytes(video.finish())
 
 
 @pytest.fixture
