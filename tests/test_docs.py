@@ -129,7 +129,7 @@ def test_every_command_of_the_pages_is_run_or_says_what_it_needs():
         scripts = [step for step in steps_of(page) if step.kind == "file" and step.language in ("bash", "sh")]
         lines = [line for step in [*commands, *scripts] for line in step.text.split("\n")]
         assert sum(line.startswith("rlmesh ") for line in lines) == len(
-            re.findall(r"^(?:    (?:\w*\$ +)?)?rlmesh (?=[a-z])", text, flags=re.M)
+            re.findall(r"^(?:    (?:\w*\$ +)?)?rlmesh (?=[a-z-])", text, flags=re.M)
         ), page
         assert sum(step.language in ("bash", "sh") for step in commands) == len(
             re.findall(r"(?<! -->)\n```(?:bash|sh)$", text, flags=re.M)
