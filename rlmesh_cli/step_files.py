@@ -26,7 +26,7 @@ is written as float32. A text is a string; what is neither (Graph, Sequence, One
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +39,7 @@ from rlmesh_adapters.errors import HarnessError
 from rlmesh_adapters.spaces import SpaceView
 
 from .episodes import EpisodeResult
-from .records import to_plain
+from .records import readable_json, to_plain
 
 if TYPE_CHECKING:
     from .recording.tapes import Tape
@@ -48,6 +48,8 @@ STEP_SCHEMA = "rlmesh.steps.v1"
 _EXTRA = "pip install 'rlmesh-cli[steps]'"
 #: Columns that have no value in the last row.
 _ACTED = ("action", "reward")
+#: Character of a dtype that Parquet does not have -> the one that it is written as.
+_KEPT = {"e": np.float32, "g": np.float64}
 
 
 def check_steps(where: str) -> None:
@@ -67,8 +69,8 @@ class StepFiles:
     """
 
     def __init__(self, observation: SpaceView, action: SpaceView) -> None:
-        self._observation = list(named_spaces(observation, "observation"))
-        self._action = list(named_spaces(action, "action"))
+        self._observation = _distinct(named_spaces(observation, "observation"))
+        self._action = _distinct(named_spaces(action, "action"))
 
     def __call__(self, row: EpisodeResult, tape: Tape) -> bytes:
         """Return the file of one episode; the format is described above."""
@@ -79,7 +81,7 @@ class StepFiles:
         observations, actions, rewards = tape.columns(length)
         last = np.arange(rows) == length
         infos = tape.infos
-        texts = [_json(infos[number]) if number in infos else None for number in range(rows)] if infos else None
+        texts = [infos.get(number) for number in range(rows)] if infos else None
         arrays: dict[str, Any] = {
             "index": pa.repeat(pa.scalar(row.index, pa.int64()), rows),
             "seed": pa.repeat(_seed(pa, row.seed), rows),
@@ -155,6 +157,18 @@ def named_spaces(view: SpaceView, name: str) -> Iterator[tuple[str, SpaceView]]:
         yield from named_spaces(child, f"{name}.{key}")
 
 
+def _distinct(named: Iterable[tuple[str, SpaceView]]) -> list[tuple[str, SpaceView]]:
+    """Return leaves of which no two have one name: keys may hold dots, and 1 and "1" are written alike."""
+    found: dict[str, SpaceView] = {}
+    for name, view in named:
+        column, number = str(to_plain(name)[0]), 1
+        while column in found:
+            number += 1
+            column = f"{name}-{number}"
+        found[column] = view
+    return list(found.items())
+
+
 def _metadata(view: SpaceView | None) -> dict[str, str] | None:
     """Return what a reader must know of a leaf to make arrays of it."""
     if view is None:
@@ -167,8 +181,8 @@ def _column(pa: Any, view: SpaceView, values: Sequence[Any]) -> Any:
     if not view.is_array or view.dtype is None:
         return pa.array([_text(value) for value in values], pa.string())
     dtype = np.dtype(view.dtype)
-    kept = np.dtype(np.float32) if dtype == np.float16 else dtype
-    array = np.ascontiguousarray(np.asarray(values, dtype).reshape(-1, *view.shape), kept)
+    kept: np.dtype[Any] = np.dtype(_KEPT.get(dtype.char, dtype)).newbyteorder("=")
+    array = np.ascontiguousarray(np.asarray(values, dtype).reshape(len(values), *view.shape), kept)
     if not view.shape:
         return pa.array(array)
     if view.size == 0:
@@ -201,7 +215,7 @@ def _restored(column: Any, field: Any) -> Any:
 
 
 def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) or value is None else _json(to_plain(value)[0])
+    return str(to_plain(value)[0]) if isinstance(value, str) else None if value is None else readable_json(value)
 
 
 def _json(value: Any) -> str:

@@ -49,14 +49,14 @@ class FilmedEnv(gym.Wrapper[Any, Any, Any, Any]):
         self._is_rolling = False
         answer = self.env.reset(seed=seed, options=options)
         self._is_rolling = self._seeds is None or seed in self._seeds
-        if not self._is_rolling or not isinstance(answer, tuple) or len(answer) != 2:
+        if not self._is_rolling or not isinstance(answer, (tuple, list)) or len(answer) != 2:
             return answer
         return answer[0], self._with_frame(answer[1])
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Step, and render if the episode is filmed."""
         answer = self.env.step(action)
-        if not self._is_rolling or not isinstance(answer, tuple) or len(answer) != 5:
+        if not self._is_rolling or not isinstance(answer, (tuple, list)) or len(answer) != 5:
             return answer
         return (*answer[:4], self._with_frame(answer[4]))
 

@@ -91,6 +91,11 @@ class Recorder:
 
     def reset_lanes(self, lanes: Sequence[int], seeds: Sequence[int | None]) -> LaneResets:
         """Reset some lanes, and keep their first observations."""
+        for lane in lanes:
+            # What was broken off by a fault and is played again; a reset that fails leaves nothing of it.
+            old = self._tapes.pop(lane, None)
+            if old is not None:
+                self._by_id.pop(old.episode_id, None)
         resets = self._lanes.reset_lanes(lanes, seeds)
         self._keep_firsts(resets)
         return resets
@@ -126,9 +131,6 @@ class Recorder:
         """Say which episode stands at its first observation."""
         self._cut()
         first = self._firsts.pop(lane, None)
-        old = self._tapes.pop(lane, None)
-        if old is not None:  # it was broken off by a fault, and is played again
-            self._by_id.pop(old.episode_id, None)
         if first is None:
             return
         tape = Tape(episode.episode_id, first.observation, first.info)
@@ -175,10 +177,14 @@ class Recorder:
                 self._firsts.pop(lane, None)
                 continue
             info = resets.infos[row]
-            frame = info.pop(FRAME) if FRAME in info else None
+            frame = self._frame_in(info)
             # Before the policy gets it, who may write into it.
             observation = None if self._write_steps is None else leaves(take_rows(resets.observations, [row]))
             self._firsts[lane] = First(observation, info, frame)
+
+    def _frame_in(self, info: Info) -> Frame | None:
+        """Take the frame out of an info; where nothing is filmed, the key is somebody else's."""
+        return info.pop(FRAME) if self._fps is not None and FRAME in info else None
 
     def _read(self, lanes: Sequence[int], steps: LaneSteps) -> None:
         """Take frames out of the infos, and keep the rest."""
@@ -187,7 +193,7 @@ class Recorder:
             if not info:
                 continue
             tape = self._tapes.get(lanes[row])
-            frame = info.pop(FRAME) if FRAME in info else None
+            frame = self._frame_in(info)
             if tape is None:
                 continue
             if frame is not None and tape.films:
