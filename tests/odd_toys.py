@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from film_toys import Clock, Step
 from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
 
 
 class Drawn(Clock):
@@ -73,6 +75,43 @@ class OddInfos(Clock):
         ring: dict[str, Any] = {}
         ring["ring"] = info["ring"] = ring
         return *rest, info  # type: ignore[return-value]
+
+
+class Points(Clock):
+    """Shows a graph of one node, which is t."""
+
+    observation_space = spaces.Graph(spaces.Box(-9, 9, (1,)), None)
+
+    def look(self) -> Any:
+        return spaces.GraphInstance(np.full((1, 1), self.t, np.float32), None, None)
+
+
+class Slanted(VectorEnv):
+    """Three steps an episode; the last observation of each is not of its space."""
+
+    metadata: ClassVar[dict[str, Any]] = {"autoreset_mode": AutoresetMode.SAME_STEP}
+
+    def __init__(self, num_envs: int = 1) -> None:
+        self.num_envs, self.t = num_envs, 0
+        self.single_observation_space, self.single_action_space = spaces.Box(-9, 9, (2,)), spaces.Discrete(2)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+
+    def look(self) -> Any:
+        return np.full((self.num_envs, 2), self.t, np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        self.t = 0
+        return self.look(), {}
+
+    def step(self, actions):
+        self.t = (self.t + 1) % 3
+        done = np.full(self.num_envs, self.t == 0)
+        finals = np.empty(self.num_envs, object)
+        for lane in range(self.num_envs):
+            finals[lane] = np.zeros(5)
+        info = {"final_obs": finals, "_final_obs": done} if done.any() else {}
+        return self.look(), np.ones(self.num_envs), done, np.zeros(self.num_envs, bool), info
 
 
 class Lists(Clock):

@@ -19,7 +19,7 @@ from rlmesh_cli.episodes import EpisodeResult
 from rlmesh_envs.filming import FRAME
 from rlmesh_envs.steps import Info, LaneResets, LaneSteps
 
-from .blocks import StepLog
+from .blocks import StepLog, kept_batch
 from .films import Encoder, Film
 from .tapes import Tape
 from .views import View
@@ -179,7 +179,9 @@ class Recorder:
             info = resets.infos[row]
             frame = self._frame_in(info)
             # Before the policy gets it, who may write into it.
-            observation = None if self._write_steps is None else leaves(take_rows(resets.observations, [row]))
+            observation = (
+                None if self._write_steps is None else leaves(kept_batch(take_rows(resets.observations, [row])))
+            )
             self._firsts[lane] = First(observation, info, frame)
 
     def _frame_in(self, info: Info) -> Frame | None:
@@ -210,10 +212,13 @@ class Recorder:
                 final = (steps.finals or {}).get(row)
                 tape.final = None if final is None else self._laid_out(final)
 
-    def _laid_out(self, observation: Any) -> list[Any]:
-        """Return the leaves of one observation, each as a batch of one."""
+    def _laid_out(self, observation: Any) -> list[Any] | None:
+        """Return the leaves of one observation, each as a batch of one; None for what is not of its space."""
         batch = self._layout.allocate(1)
-        self._layout.write(batch, 0, observation)
+        try:
+            self._layout.write(batch, 0, observation)
+        except (ValueError, TypeError):  # it stands in an info, where nobody else looks at it
+            return None
         return leaves(batch)
 
     def _cut(self) -> None:

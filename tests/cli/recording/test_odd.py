@@ -108,3 +108,17 @@ def test_an_episode_that_has_no_second_start_has_nothing_of_its_first(tmp_path: 
     for folder, ending in (("videos", "mp4"), ("steps", "parquet")):
         names = {path.name for path in (played.folder / folder).iterdir()}
         assert names == {f"ep-00000{number}.{ending}" for number in (1, 3, 4)}
+
+
+def test_objects_are_kept_as_they_were_whoever_writes_into_them(tmp_path: Path) -> None:
+    source = tmp_path / "policy.py"
+    source.write_text("class Policy:\n    def predict(self, obs):\n        obs.nodes[:] = -7\n        return 0\n")
+    steps = first(play(tmp_path, str(source), "odd_toys:Points", episodes=1, record="steps", is_probed=False))
+    assert steps["observation"] == [f"[[[{t}.0]],null,null]" for t in range(4)]
+
+
+def test_a_last_observation_that_is_none_of_its_space_is_null(tmp_path: Path) -> None:
+    """It stands in an info, so the run itself never looks at it."""
+    steps = first(play(tmp_path, "zero", "odd_toys:Slanted", episodes=4, num_envs=2, record="steps"))
+    assert steps["observation"].tolist() == [[0, 0], [1, 1], [2, 2]]
+    assert steps["t"].tolist() == [0, 1, 2, 3]
