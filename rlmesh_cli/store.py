@@ -113,8 +113,12 @@ class RunStore:
         try:
             path.parent.mkdir(exist_ok=True)
             partial = path.with_name(f".{path.name}.partial")
-            partial.write_bytes(data)
-            os.replace(partial, path)
+            try:
+                partial.write_bytes(data)
+                os.replace(partial, path)
+            except BaseException:  # also of somebody who does not wait for the end
+                partial.unlink(missing_ok=True)
+                raise
         except OSError as error:
             raise HarnessError(
                 f"{path} cannot be written: {error.strerror}",
