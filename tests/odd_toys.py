@@ -114,6 +114,28 @@ class Slanted(VectorEnv):
         return self.look(), np.ones(self.num_envs), done, np.zeros(self.num_envs, bool), info
 
 
+class Wordless(Clock):
+    """Gives None, or an empty list, in place of an empty info."""
+
+    def reset(self, **kwargs):
+        return super().reset(**kwargs)[0], None
+
+    def step(self, action):
+        *rest, _ = super().step(action)
+        return *rest, None if self.t == 1 else []
+
+
+class Spoilt(Clock):
+    """The second step of seed 1 gives what is no reward, and that of seed 2 what is no observation."""
+
+    def step(self, action):
+        observation, reward, *rest = super().step(action)
+        if self.t == 2:
+            reward = float("nan") if self.seed == 1 else reward
+            observation = np.zeros(5) if self.seed == 2 else observation
+        return observation, reward, *rest
+
+
 class Lists(Clock):
     """Answers with lists in place of tuples."""
 

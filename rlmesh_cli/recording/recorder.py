@@ -196,13 +196,13 @@ class Recorder:
                 continue
             tape = self._tapes.get(lanes[row])
             frame = self._frame_in(info)
-            if tape is None:
+            if tape is None or row in steps.failures:  # a step that counts for none has no frame and no info
                 continue
             if frame is not None and tape.films:
                 for view in self._views:
                     tape.show(view.name, tape.films[view.name])
                 tape.films[""].add(frame)
-            if info and self._write_steps is not None and row not in steps.failures:
+            if info and self._write_steps is not None:
                 tape.keep_info(tape.taken + taken + 1, info)
 
     def _keep_finals(self, lanes: Sequence[int], steps: LaneSteps) -> None:

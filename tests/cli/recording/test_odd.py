@@ -77,9 +77,12 @@ def test_large_arrays_in_lists_are_described_too(tmp_path: Path, monkeypatch) ->
     assert steps["info"][1] == {"frames": ["float64[5000]"], "pair": [[0, 1], {"x": "uint8[99, 99]"}]}
 
 
+@pytest.mark.parametrize("env", ["Lists", "Wordless"])
 @pytest.mark.parametrize("flags", [{}, {"num_envs": 2, "vectorization": "async"}], ids=str)
-def test_environments_that_answer_with_lists_are_filmed(tmp_path: Path, flags: dict[str, Any]) -> None:
-    played = play(tmp_path, "zero", "odd_toys:Lists", episodes=2, record="video", **flags)
+def test_environments_that_answer_with_lists_or_without_infos_are_filmed(
+    tmp_path: Path, env: str, flags: dict[str, Any]
+) -> None:
+    played = play(tmp_path, "zero", f"odd_toys:{env}", episodes=2, record="video", **flags)
     assert [decoded(path).levels for path in sorted((played.folder / "videos").iterdir())] == [[0, 1, 2, 3]] * 2
 
 
@@ -122,3 +125,19 @@ def test_a_last_observation_that_is_none_of_its_space_is_null(tmp_path: Path) ->
     steps = first(play(tmp_path, "zero", "odd_toys:Slanted", episodes=4, num_envs=2, record="steps"))
     assert steps["observation"].tolist() == [[0, 0], [1, 1], [2, 2]]
     assert steps["t"].tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("flags", [{}, {"num_envs": 4}, {"num_envs": 2, "vectorization": "async"}], ids=str)
+def test_a_step_that_failed_has_no_frame(tmp_path: Path, flags: dict[str, Any]) -> None:
+    """Frames are one more than the steps that the row counts, whatever ended the episode."""
+    played = play(tmp_path, "zero", "odd_toys:Spoilt", episodes=4, record="video", **flags)
+    assert played.column("length") == [3, 1, 1, 3]
+    videos = sorted((played.folder / "videos").iterdir())
+    assert [decoded(path).levels for path in videos] == [[0, 1, 2, 3], [0, 1], [0, 1], [0, 1, 2, 3]]
+
+
+def test_pictures_without_a_pixel_are_told_before_anything_is_played(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(odd_toys.Clock, "side", (0, 4))
+    played = play(tmp_path, "zero", "film_toys:Clock", episodes=1, record="video")
+    assert (played.code, played.folder) == (2, None)
+    assert "render gave uint8[0, 4, 3], not a frame" in capsys.readouterr().err
