@@ -48,6 +48,8 @@ STEP_SCHEMA = "rlmesh.steps.v1"
 _EXTRA = "pip install 'rlmesh-cli[steps]'"
 #: Columns that have no value in the last row.
 _ACTED = ("action", "reward")
+# Numbers of a row group; while one is made, each takes eight bytes and more, also where it is one byte itself.
+_NUMBERS_TOGETHER = 2**22
 #: Character of a dtype that Parquet does not have -> the one that it is written as.
 _KEPT = {"e": np.float32, "g": np.float64}
 
@@ -71,6 +73,8 @@ class StepFiles:
     def __init__(self, observation: SpaceView, action: SpaceView) -> None:
         self._observation = _distinct(named_spaces(observation, "observation"))
         self._action = _distinct(named_spaces(action, "action"))
+        numbers = sum(view.size for _, view in (*self._observation, *self._action) if view.is_array)
+        self._rows_together = max(1, _NUMBERS_TOGETHER // max(numbers, 1))
 
     def __call__(self, row: EpisodeResult, tape: Tape) -> bytes:
         """Return the file of one episode; the format is described above."""
@@ -106,7 +110,12 @@ class StepFiles:
         table = pa.Table.from_arrays(list(arrays.values()), schema=schema)
         # What makes the smallest file takes twice as long, and a reader of whole episodes needs no statistics.
         pq.write_table(
-            table, sink, compression="lz4", use_dictionary=["episode_id", "info"], write_statistics=False
+            table,
+            sink,
+            compression="lz4",
+            use_dictionary=["episode_id", "info"],
+            write_statistics=False,
+            row_group_size=self._rows_together,
         )
         return bytes(sink.getvalue())
 

@@ -35,6 +35,15 @@ class Swapped(Drawn):
     observation_space = spaces.Box(-1, 1, (2,), np.dtype(">f4"))
 
 
+class Wide(Drawn):
+    """A large picture."""
+
+    observation_space = spaces.Dict({"large": spaces.Box(0, 255, (700, 1000, 3), np.uint8)})
+
+    def __init__(self, render_mode: str | None = None) -> None:
+        super().__init__(render_mode, length=4)
+
+
 class Alike(Drawn):
     """Leaves whose paths are written alike."""
 

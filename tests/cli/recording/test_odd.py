@@ -14,7 +14,7 @@ from running import play, unarranged
 from rlmesh_cli.step_files import read_steps
 
 pytest.importorskip("av")
-pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
 
 
 def first(played: Any) -> dict[str, Any]:
@@ -34,6 +34,16 @@ def test_arrays_without_a_number_keep_their_shape(tmp_path: Path) -> None:
     assert steps["observation.wide"].shape == (4, 0, 3)
     assert steps["observation.one"].tolist() == [seen["one"] for seen in drawn(odd_toys.Flat)]
     assert steps["action"].shape == (3, 0)
+
+
+def test_pictures_are_written_few_at_a_time(tmp_path: Path) -> None:
+    """What Parquet holds at once is many times their size: two of 2.1 million bytes are more than 4 million."""
+    played = play(tmp_path, "random", "odd_toys:Wide", episodes=1, record="steps")
+    seen = first(played)["observation.large"]
+    env = odd_toys.Wide()
+    expected = [env.reset(seed=0)[0]["large"], *(env.step(0)[0]["large"] for _ in range(4))]
+    np.testing.assert_array_equal(seen, expected)
+    assert pq.ParquetFile(played.folder / "steps" / "ep-000001.parquet").metadata.num_row_groups == 5
 
 
 def test_numbers_of_the_other_byte_order_come_back(tmp_path: Path) -> None:
