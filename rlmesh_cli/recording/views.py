@@ -50,7 +50,9 @@ class View(msgspec.Struct, frozen=True):
                 image = image.transpose(1, 2, 0)
             if image.dtype.kind == "f":
                 image = _as_levels(image.astype(np.float64), plan)
-        picture = np.clip(np.rint(image), 0, 255).astype(np.uint8) if image.dtype != np.uint8 else image
+        picture = image
+        if image.dtype != np.uint8:
+            picture = np.clip(np.rint(np.nan_to_num(image)), 0, 255).astype(np.uint8)
         return np.array(picture[:, :, :3] if picture.shape[2] >= 3 else np.repeat(picture[:, :, :1], 3, axis=2))
 
 

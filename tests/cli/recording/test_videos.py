@@ -12,8 +12,10 @@ import pytest
 from films import decoded
 from running import play, unarranged
 
+from rlmesh_adapters.plans import ImagePlan
 from rlmesh_cli.episodes import plan_episodes
 from rlmesh_cli.evaluation_command import Request, run
+from rlmesh_cli.recording.views import View
 from rlmesh_cli.schema import EnvRoute, PolicyRoute, Route
 from rlmesh_cli.stage import staged
 
@@ -241,6 +243,13 @@ class TestViews:
             assert len(frames) == 4
             for frame, picture in zip(frames, expected, strict=True):
                 assert np.abs(frame.astype(int) - picture).mean() < 8  # chroma of H.264 has half the pixels
+
+    def test_what_is_no_number_is_black(self) -> None:
+        image = np.array([[[np.nan] * 3, [np.inf, -np.inf, 0.5]]], np.float32)
+        view = View(
+            "eye", ("eye",), ImagePlan(placement=("eye",), source=None, role="x", bound_role="x", normalize=(0, 1))
+        )
+        assert view.picture({"eye": image[None]}, 0).tolist() == [[[0, 0, 0], [255, 0, 128]]]
 
     def test_pictures_of_a_route_without_conversion_are_the_observations(self, tmp_path: Path) -> None:
         played = play(tmp_path, "zero", "film_toys:Camera", episodes=2, record="video")
