@@ -13,15 +13,16 @@ holds what the episode ended with (null where a vector environment does not hand
     index, seed, episode_id   of the episode, in every row
     t                         int32, 0 to T
     observation...            what the environment gave; a leaf of a Dict or Tuple has a column of its own, such as
-                              `observation.camera` or `observation.0`
+                              `observation.camera` or `observation.0`; a name that is taken gets `-2` and so on
     action...                 what the environment was given
     reward                    float64, as the environment gave it
     terminated, truncated     bool, true in the last row of an episode that ended so
     info                      JSON of the info that came with the observation, null if that was empty; what is not
-                              finite is null, an array of more than 4,096 numbers is only described
+                              finite is null; an array of more than 4,096 numbers, and what JSON cannot hold, is only
+                              described
 
 An array is a list of fixed size, in C order; its `shape` and `dtype` stand in the metadata of its field. float16
-is written as float32. A text is a string; what is neither (Graph, Sequence, OneOf) is JSON.
+is written as float32, longdouble as float64. A text is a string; what is neither (Graph, Sequence, OneOf) is JSON.
 """
 
 from __future__ import annotations
