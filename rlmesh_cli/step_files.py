@@ -18,8 +18,8 @@ holds what the episode ended with (null where a vector environment does not hand
     reward                    float64, as the environment gave it
     terminated, truncated     bool, true in the last row of an episode that ended so
     info                      JSON of the info that came with the observation, null if that was empty; what is not
-                              finite is null; an array of more than 4,096 numbers, and what JSON cannot hold, is only
-                              described
+                              finite is null, an array of more than 4,096 numbers is only described, and so is what
+                              JSON cannot hold
 
 An array is a list of fixed size, in C order; its `shape` and `dtype` stand in the metadata of its field. float16
 is written as float32, longdouble as float64. A text is a string; what is neither (Graph, Sequence, OneOf) is JSON.

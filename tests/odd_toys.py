@@ -60,7 +60,7 @@ class Surrogate(Drawn):
 class Cameras(Drawn):
     """Pictures whose names are alike, or nothing, once they are made fit for a file; the later, the brighter."""
 
-    names: ClassVar[list[str]] = ["カメラ", "a", "a!", "a-2", "x" * 300]
+    names: ClassVar[list[str]] = ["カメラ", "A", "a", "a!", "a-2", "x" * 300]
     observation_space = spaces.Dict({name: spaces.Box(0, 255, (8, 8, 3), np.uint8) for name in names})
 
     def look(self) -> Any:

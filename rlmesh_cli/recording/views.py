@@ -80,10 +80,10 @@ def views_of(engine: AdapterEngine, route: str, observation: SpaceView) -> list[
     views: dict[str, View] = {}
     for view in found:
         name, number = view.name, 1
-        while name in views:
+        while name.lower() in views:  # some file systems take capitals for the same
             number += 1
             name = f"{view.name}-{number}"
-        views[name] = msgspec.structs.replace(view, name=name)
+        views[name.lower()] = msgspec.structs.replace(view, name=name)
     return list(views.values())
 
 

@@ -97,10 +97,10 @@ def test_environments_that_answer_with_lists_or_without_infos_are_filmed(
 
 
 def test_pictures_have_a_file_each_whatever_they_are_called(tmp_path: Path) -> None:
-    """Gymnasium sorts keys: a, a!, a-2, xxx, カメラ. The render, which is named by nothing, is black at first."""
+    """Gymnasium sorts keys: A, a, a!, a-2, xxx, カメラ. The render has no name."""
     played = play(tmp_path, "zero", "odd_toys:Cameras", episodes=1, record="video")
     levels = {path.name: decoded(path).levels for path in (played.folder / "videos").iterdir()}
-    brightness = {"a": 80, "a-2": 120, "a-2-2": 160, "x" * 48: 200, "image": 40}
+    brightness = {"A": 80, "a-2": 120, "a-3": 160, "a-2-2": 200, "x" * 48: 240, "image": 40}
     assert levels.pop("ep-000001.mp4") == [0, 1, 2, 3]
     assert levels.keys() == {f"ep-000001.{name}.mp4" for name in brightness}
     for name, level in brightness.items():
