@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from rlmesh_adapters.errors import describe_error
+
 
 def strict_json(value: Any) -> bytes:
     """Return any record as one line of JSON that every parser reads.
@@ -27,6 +29,37 @@ def strict_json(value: Any) -> bytes:
             raise ValueError(f"not finite: {', '.join(paths)}, and the key `nonfinite` is taken")
         plain = {**plain, "nonfinite": paths}
     return msgspec.json.encode(plain)
+
+
+def readable_json(value: Any) -> str:
+    """Return whatever somebody's environment gave as one line of JSON; it is never refused.
+
+    Where strict_json would, values of a mapping that cannot be written are described, and of two keys that are
+    written alike the later one has its type behind it.
+    """
+    try:
+        return msgspec.json.encode(to_plain(value)[0]).decode()
+    except Exception as error:  # what holds itself, or whatever somebody's own `repr` raises
+        if not isinstance(value, Mapping):
+            return msgspec.json.encode(_described(value, error)).decode()
+    parts: dict[str, msgspec.Raw] = {}
+    for key, part in value.items():
+        try:
+            name = _text(str(key))
+        except Exception as error:
+            name = _described(key, error)
+        while name in parts:
+            name = f"{name} ({type(key).__name__})"
+        try:
+            text = msgspec.json.encode(to_plain(part)[0])
+        except Exception as error:
+            text = msgspec.json.encode(_described(part, error))
+        parts[name] = msgspec.Raw(text)
+    return msgspec.json.encode(parts).decode()
+
+
+def _described(value: Any, error: Exception) -> str:
+    return f"{type(value).__name__}, which cannot be written: {_text(describe_error(error))}"
 
 
 def to_plain(value: Any) -> tuple[Any, list[str]]:

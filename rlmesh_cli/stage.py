@@ -95,6 +95,7 @@ class Stage:
         if deliver is not None:
             from .recording.studio import recorder_of  # noqa: PLC0415 - few runs are recorded
 
+            self.end_recording()  # a worker begins a rollout for each time that it is given more to do
             lanes = recorder_of(self, lanes or self.lanes, deliver)
             watching |= {"on_begin": lanes.begin, "on_end": lanes.end}
             self._recorder = lanes
@@ -163,6 +164,10 @@ class Stage:
     def release(self) -> None:
         """Close the policy; idempotent."""
         self.engine.release(_ROUTE)
+        self.end_recording()
+
+    def end_recording(self) -> None:
+        """End what records the last rollout; idempotent."""
         if self._recorder is not None:
             self._recorder.close()
 
@@ -221,7 +226,7 @@ def staged(
 
             decision = decide(policy, meant, route, engine.advisories, is_forced=is_forced)
             contract = msgspec.structs.replace(contract, sharing=decision.sharing, is_cleared=decision.is_cleared)
-        yield Stage(
+        stage = Stage(
             route,
             policy,
             lanes,
@@ -230,3 +235,5 @@ def staged(
             contract,
             probe=None if decision is None else decision.record,
         )
+        stack.callback(stage.end_recording)
+        yield stage

@@ -13,20 +13,21 @@ holds what the episode ended with (null where a vector environment does not hand
     index, seed, episode_id   of the episode, in every row
     t                         int32, 0 to T
     observation...            what the environment gave; a leaf of a Dict or Tuple has a column of its own, such as
-                              `observation.camera` or `observation.0`
+                              `observation.camera` or `observation.0`; a name that is taken gets `-2` and so on
     action...                 what the environment was given
     reward                    float64, as the environment gave it
     terminated, truncated     bool, true in the last row of an episode that ended so
     info                      JSON of the info that came with the observation, null if that was empty; what is not
-                              finite is null, an array of more than 4,096 numbers is only described
+                              finite is null, an array of more than 4,096 numbers is only described, and so is what
+                              JSON cannot hold
 
 An array is a list of fixed size, in C order; its `shape` and `dtype` stand in the metadata of its field. float16
-is written as float32. A text is a string; what is neither (Graph, Sequence, OneOf) is JSON.
+is written as float32, longdouble as float64. A text is a string; what is neither (Graph, Sequence, OneOf) is JSON.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +40,7 @@ from rlmesh_adapters.errors import HarnessError
 from rlmesh_adapters.spaces import SpaceView
 
 from .episodes import EpisodeResult
-from .records import to_plain
+from .records import readable_json, to_plain
 
 if TYPE_CHECKING:
     from .recording.tapes import Tape
@@ -48,6 +49,10 @@ STEP_SCHEMA = "rlmesh.steps.v1"
 _EXTRA = "pip install 'rlmesh-cli[steps]'"
 #: Columns that have no value in the last row.
 _ACTED = ("action", "reward")
+# Numbers of a row group; while one is made, each takes eight bytes and more, also where it is one byte itself.
+_NUMBERS_TOGETHER = 2**22
+#: Character of a dtype that Parquet does not have -> the one that it is written as.
+_KEPT = {"e": np.float32, "g": np.float64}
 
 
 def check_steps(where: str) -> None:
@@ -67,8 +72,10 @@ class StepFiles:
     """
 
     def __init__(self, observation: SpaceView, action: SpaceView) -> None:
-        self._observation = list(named_spaces(observation, "observation"))
-        self._action = list(named_spaces(action, "action"))
+        self._observation = _distinct(named_spaces(observation, "observation"))
+        self._action = _distinct(named_spaces(action, "action"))
+        numbers = sum(view.size for _, view in (*self._observation, *self._action) if view.is_array)
+        self._rows_together = max(1, _NUMBERS_TOGETHER // max(numbers, 1))
 
     def __call__(self, row: EpisodeResult, tape: Tape) -> bytes:
         """Return the file of one episode; the format is described above."""
@@ -79,7 +86,7 @@ class StepFiles:
         observations, actions, rewards = tape.columns(length)
         last = np.arange(rows) == length
         infos = tape.infos
-        texts = [_json(infos[number]) if number in infos else None for number in range(rows)] if infos else None
+        texts = [infos.get(number) for number in range(rows)] if infos else None
         arrays: dict[str, Any] = {
             "index": pa.repeat(pa.scalar(row.index, pa.int64()), rows),
             "seed": pa.repeat(_seed(pa, row.seed), rows),
@@ -104,7 +111,12 @@ class StepFiles:
         table = pa.Table.from_arrays(list(arrays.values()), schema=schema)
         # What makes the smallest file takes twice as long, and a reader of whole episodes needs no statistics.
         pq.write_table(
-            table, sink, compression="lz4", use_dictionary=["episode_id", "info"], write_statistics=False
+            table,
+            sink,
+            compression="lz4",
+            use_dictionary=["episode_id", "info"],
+            write_statistics=False,
+            row_group_size=self._rows_together,
         )
         return bytes(sink.getvalue())
 
@@ -155,6 +167,18 @@ def named_spaces(view: SpaceView, name: str) -> Iterator[tuple[str, SpaceView]]:
         yield from named_spaces(child, f"{name}.{key}")
 
 
+def _distinct(named: Iterable[tuple[str, SpaceView]]) -> list[tuple[str, SpaceView]]:
+    """Return leaves of which no two have one name: keys may hold dots, and 1 and "1" are written alike."""
+    found: dict[str, SpaceView] = {}
+    for name, view in named:
+        column, number = str(to_plain(name)[0]), 1
+        while column in found:
+            number += 1
+            column = f"{name}-{number}"
+        found[column] = view
+    return list(found.items())
+
+
 def _metadata(view: SpaceView | None) -> dict[str, str] | None:
     """Return what a reader must know of a leaf to make arrays of it."""
     if view is None:
@@ -167,8 +191,8 @@ def _column(pa: Any, view: SpaceView, values: Sequence[Any]) -> Any:
     if not view.is_array or view.dtype is None:
         return pa.array([_text(value) for value in values], pa.string())
     dtype = np.dtype(view.dtype)
-    kept = np.dtype(np.float32) if dtype == np.float16 else dtype
-    array = np.ascontiguousarray(np.asarray(values, dtype).reshape(-1, *view.shape), kept)
+    kept: np.dtype[Any] = np.dtype(_KEPT.get(dtype.char, dtype)).newbyteorder("=")
+    array = np.ascontiguousarray(np.asarray(values, dtype).reshape(len(values), *view.shape), kept)
     if not view.shape:
         return pa.array(array)
     if view.size == 0:
@@ -201,7 +225,7 @@ def _restored(column: Any, field: Any) -> Any:
 
 
 def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) or value is None else _json(to_plain(value)[0])
+    return str(to_plain(value)[0]) if isinstance(value, str) else None if value is None else readable_json(value)
 
 
 def _json(value: Any) -> str:

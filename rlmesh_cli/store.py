@@ -94,15 +94,11 @@ class RunStore:
     def write(self, name: str, record: dict[str, Any]) -> None:
         """Write a JSON file in one piece: it is there whole, or as it was before."""
         text = msgspec.json.format(strict_json(record), indent=2)
-        partial = self.path / f".{name}.partial"
-        partial.write_bytes(text + b"\n")
-        os.replace(partial, self.path / name)
+        _write_whole(self.path / name, text + b"\n")
 
     def write_rows(self, name: str, rows: Sequence[EpisodeResult]) -> None:
         """Write rows of episodes that are not the run's own, such as those of a control."""
-        partial = self.path / f".{name}.partial"
-        partial.write_bytes(b"".join([strict_json(row) + b"\n" for row in rows]))
-        os.replace(partial, self.path / name)
+        _write_whole(self.path / name, b"".join([strict_json(row) + b"\n" for row in rows]))
 
     def write_file(self, name: str, data: bytes) -> None:
         """Write a file of the run in one piece; name: with the folder in the run's that it belongs into.
@@ -112,9 +108,7 @@ class RunStore:
         path = self.path / name
         try:
             path.parent.mkdir(exist_ok=True)
-            partial = path.with_name(f".{path.name}.partial")
-            partial.write_bytes(data)
-            os.replace(partial, path)
+            _write_whole(path, data)
         except OSError as error:
             raise HarnessError(
                 f"{path} cannot be written: {error.strerror}",
@@ -133,6 +127,17 @@ class RunStore:
     def close(self) -> None:
         """Close the open files; idempotent."""
         self._episodes.close()
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    """Write a file in one piece: it is there whole, or as it was before."""
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        partial.write_bytes(data)
+        os.replace(partial, path)
+    except BaseException:  # also of somebody who does not wait for the end
+        partial.unlink(missing_ok=True)
+        raise
 
 
 def _make_folder(parent: Path, env: str, policy: str) -> Path:

@@ -49,16 +49,16 @@ class FilmedEnv(gym.Wrapper[Any, Any, Any, Any]):
         self._is_rolling = False
         answer = self.env.reset(seed=seed, options=options)
         self._is_rolling = self._seeds is None or seed in self._seeds
-        if not self._is_rolling or not isinstance(answer, tuple) or len(answer) != 2:
+        if not self._is_rolling or not isinstance(answer, (tuple, list)) or len(answer) != 2:
             return answer
-        return answer[0], self._with_frame(answer[1])
+        return answer[0], self._with_frame({} if answer[1] is None else answer[1])
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Step, and render if the episode is filmed."""
         answer = self.env.step(action)
-        if not self._is_rolling or not isinstance(answer, tuple) or len(answer) != 5:
+        if not self._is_rolling or not isinstance(answer, (tuple, list)) or len(answer) != 5:
             return answer
-        return (*answer[:4], self._with_frame(answer[4]))
+        return (*answer[:4], self._with_frame(answer[4] or {}))
 
     def _with_frame(self, info: Any) -> Any:
         # What is no info fails its lane further out; the environment may go on using its own dict.
@@ -76,6 +76,7 @@ def frame_of(env: Any) -> npt.NDArray[np.uint8] | str:
         or frame.dtype != np.uint8
         or frame.ndim != 3
         or frame.shape[2] not in (3, 4)
+        or not frame.size
     ):
         what = f"{frame.dtype}{list(frame.shape)}" if isinstance(frame, np.ndarray) else type(frame).__name__
         return f"render gave {what if frame is not None else None}, not a frame uint8[height, width, 3]"

@@ -6,13 +6,14 @@ Axes: R lanes of the company, S steps.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from rlmesh_adapters.batches import Batch, copy_batch, leaves
+from rlmesh_adapters.batches import Batch, leaves, map_leaves
 
 Rewards = Sequence[float] | npt.NDArray[np.float64]
 #: A leaf over several steps: an array (S, ...), or a list of S objects.
@@ -39,7 +40,7 @@ class Block(msgspec.Struct, frozen=True):
         return (
             [_of(leaf, row) for leaf in self.observations],
             [_of(leaf, row) for leaf in self.actions],
-            (self.rewards[:, row]),
+            _of(self.rewards, row),
         )
 
 
@@ -62,7 +63,7 @@ class StepLog:
         observations: (R, ...) after it; copied, since the policy may write into them. actions: (R, ...) copies.
         rewards: (R,), nobody else's.
         """
-        self._observations.append(copy_batch(observations))
+        self._observations.append(kept_batch(observations))
         self._actions.append(actions)
         self._rewards.append(rewards)
 
@@ -77,6 +78,11 @@ class StepLog:
         return block
 
 
+def kept_batch(batch: Batch) -> Batch:
+    """Return a batch of which nothing is shared with the one that was given, objects included."""
+    return map_leaves(lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else deepcopy(leaf), batch)
+
+
 def joined(parts: Sequence[Column]) -> Column:
     """Return one leaf's steps, one part after the other."""
     if all(isinstance(part, np.ndarray) for part in parts):
@@ -89,4 +95,5 @@ def _stacked(parts: Sequence[Any]) -> Column:
 
 
 def _of(leaf: Column, row: int) -> Column:
-    return leaf[:, row] if isinstance(leaf, np.ndarray) else [part[row] for part in leaf]
+    # A copy where there are several: a view would keep the steps of all lanes as long as one of them plays.
+    return np.ascontiguousarray(leaf[:, row]) if isinstance(leaf, np.ndarray) else [part[row] for part in leaf]

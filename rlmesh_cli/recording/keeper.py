@@ -39,18 +39,19 @@ class Keeper:
             again[seed] += 1
         self._store: RunStore | None = None
         self._waiting: list[tuple[EpisodeResult, Files]] = []
-        # The worst so far; the best of them first.
-        self._worst: list[tuple[tuple[bool, float, int], list[str]]] = []
-        #: Videos that are there.
-        self.videos = 0
+        #: Episode's index -> its videos that are there.
+        self._kept: dict[int, list[str]] = {}
+        # The worst so far, by index; the best of them first.
+        self._worst: list[tuple[tuple[bool, float, int], int]] = []
 
     def open(self, store: RunStore, rows: Iterable[EpisodeResult] = ()) -> None:
         """Begin to write; rows: of episodes that an earlier sitting played, whose videos may be there."""
         self._store = store
+        for name in store.files("*/.*.partial"):  # of a sitting that was killed while it wrote them
+            store.remove(name)
         for row in rows:
             names = store.files(f"{VIDEOS}{row.episode_id}.*")
             if names:
-                self.videos += len(names)
                 self._rank(row, names)
         waiting, self._waiting = self._waiting, []
         for row, files in waiting:
@@ -61,6 +62,10 @@ class Keeper:
         if self._store is None:
             self._waiting.append((row, files))
             return
+        if row.index in self._kept:  # its worker died before the row came, so it was played again
+            self._worst = [entry for entry in self._worst if entry[1] != row.index]
+            heapq.heapify(self._worst)
+            self._drop(row.index)
         is_kept = self._is_kept(row)
         names = []
         for name, data in files.items():
@@ -69,7 +74,6 @@ class Keeper:
             elif is_kept:
                 self._store.write_file(name, data)
                 names.append(name)
-        self.videos += len(names)
         if names:
             self._rank(row, names)
 
@@ -98,12 +102,16 @@ class Keeper:
         return chosen.kind != "first" or row.index < chosen.count
 
     def _rank(self, row: EpisodeResult, names: list[str]) -> None:
-        """Of the worst, let the best one go when there are more than are kept."""
+        """Note what is there; of the worst, let the best one go when there are more than are kept."""
+        self._kept[row.index] = names
         chosen = self._selection
-        if chosen is None or chosen.kind != "worst" or self._store is None:
+        if chosen is None or chosen.kind != "worst":
             return
-        heapq.heappush(self._worst, (goodness(row), names))
+        heapq.heappush(self._worst, (goodness(row), row.index))
         if len(self._worst) > chosen.count:
-            for name in heapq.heappop(self._worst)[1]:
+            self._drop(heapq.heappop(self._worst)[1])
+
+    def _drop(self, index: int) -> None:
+        for name in self._kept.pop(index):
+            if self._store is not None:
                 self._store.remove(name)
-                self.videos -= 1

@@ -20,7 +20,7 @@ from rlmesh_cli.lane_protocols import Lanes
 from rlmesh_envs.filming import FRAME
 from rlmesh_envs.steps import Info, LaneResets, LaneSteps
 
-from .blocks import StepLog
+from .blocks import StepLog, kept_batch
 from .films import Encoder, Film
 from .tapes import Tape
 from .views import View
@@ -82,6 +82,11 @@ class Recorder:
 
     def reset_lanes(self, lanes: Sequence[int], seeds: Sequence[int | None]) -> LaneResets:
         """Reset some lanes, and keep their first observations."""
+        for lane in lanes:
+            # What was broken off by a fault and is played again; a reset that fails leaves nothing of it.
+            old = self._tapes.pop(lane, None)
+            if old is not None:
+                self._by_id.pop(old.episode_id, None)
         resets = self._lanes.reset_lanes(lanes, seeds)
         self._keep_firsts(resets)
         return resets
@@ -117,9 +122,6 @@ class Recorder:
         """Say which episode stands at its first observation."""
         self._cut()
         first = self._firsts.pop(lane, None)
-        old = self._tapes.pop(lane, None)
-        if old is not None:  # it was broken off by a fault, and is played again
-            self._by_id.pop(old.episode_id, None)
         if first is None:
             return
         tape = Tape(episode.episode_id, first.observation, first.info)
@@ -166,10 +168,16 @@ class Recorder:
                 self._firsts.pop(lane, None)
                 continue
             info = resets.infos[row]
-            frame = info.pop(FRAME) if FRAME in info else None
+            frame = self._frame_in(info)
             # Before the policy gets it, who may write into it.
-            observation = None if self._write_steps is None else leaves(take_rows(resets.observations, [row]))
+            observation = (
+                None if self._write_steps is None else leaves(kept_batch(take_rows(resets.observations, [row])))
+            )
             self._firsts[lane] = First(observation, info, frame)
+
+    def _frame_in(self, info: Info) -> Frame | None:
+        """Take the frame out of an info; where nothing is filmed, the key is somebody else's."""
+        return info.pop(FRAME) if self._fps is not None and FRAME in info else None
 
     def _read(self, lanes: Sequence[int], steps: LaneSteps) -> None:
         """Take frames out of the infos, and keep the rest."""
@@ -178,14 +186,14 @@ class Recorder:
             if not info:
                 continue
             tape = self._tapes.get(lanes[row])
-            frame = info.pop(FRAME) if FRAME in info else None
-            if tape is None:
+            frame = self._frame_in(info)
+            if tape is None or row in steps.failures:  # a step that counts for none has no frame and no info
                 continue
             if frame is not None and tape.films:
                 for view in self._views:
                     tape.show(view.name, tape.films[view.name])
                 tape.films[""].add(frame)
-            if info and self._write_steps is not None and row not in steps.failures:
+            if info and self._write_steps is not None:
                 tape.keep_info(tape.taken + taken + 1, info)
 
     def _keep_finals(self, lanes: Sequence[int], steps: LaneSteps) -> None:
@@ -195,10 +203,13 @@ class Recorder:
                 final = (steps.finals or {}).get(row)
                 tape.final = None if final is None else self._laid_out(final)
 
-    def _laid_out(self, observation: Any) -> list[Any]:
-        """Return the leaves of one observation, each as a batch of one."""
+    def _laid_out(self, observation: Any) -> list[Any] | None:
+        """Return the leaves of one observation, each as a batch of one; None for what is not of its space."""
         batch = self._layout.allocate(1)
-        self._layout.write(batch, 0, observation)
+        try:
+            self._layout.write(batch, 0, observation)
+        except (ValueError, TypeError):  # it stands in an info, where nobody else looks at it
+            return None
         return leaves(batch)
 
     def _cut(self) -> None:

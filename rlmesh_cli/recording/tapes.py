@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from types import EllipsisType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rlmesh_cli.records import to_plain
+from rlmesh_cli.records import readable_json
 from rlmesh_envs.steps import Info
 
 from .blocks import Column, joined
@@ -35,8 +36,8 @@ class Tape:
         self.final: list[Any] | EllipsisType | None = ...
         #: How many steps were sorted in.
         self.taken = 0
-        #: Number of observations before it -> the info that came with an observation, as plain data.
-        self.infos: dict[int, Any] = {}
+        #: Number of observations before it -> the info that came with an observation, as JSON.
+        self.infos: dict[int, str] = {}
         self._observations: list[list[Column]] = []
         self._actions: list[list[Column]] = []
         self._rewards: list[npt.NDArray[np.float64]] = []
@@ -45,7 +46,9 @@ class Tape:
 
     def keep_info(self, number: int, info: Info) -> None:
         """Keep what an info says now; the environment may change it later."""
-        self.infos[number] = to_plain(_abridged(info))[0]
+        with contextlib.suppress(RecursionError):  # one that holds itself
+            info = _abridged(info)
+        self.infos[number] = readable_json(info)
 
     def add(
         self,
@@ -98,6 +101,8 @@ def _abridged(value: Any) -> Any:
     """Return an info whose large arrays, such as frames, are only described."""
     if isinstance(value, dict):
         return {key: _abridged(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_abridged(part) for part in value]
     if isinstance(value, np.ndarray) and value.size > _MOST_NUMBERS:
         return f"{value.dtype}{list(value.shape)}"
     return value

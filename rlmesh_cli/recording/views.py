@@ -21,6 +21,8 @@ from rlmesh_adapters.spaces import SpaceView
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 # Smaller ones are codes of a grid rather than pictures.
 _LEAST_SIDE = 8
+# Letters of a name.
+_LONGEST = 48
 
 
 class View(msgspec.Struct, frozen=True):
@@ -48,7 +50,9 @@ class View(msgspec.Struct, frozen=True):
                 image = image.transpose(1, 2, 0)
             if image.dtype.kind == "f":
                 image = _as_levels(image.astype(np.float64), plan)
-        picture = np.clip(np.rint(image), 0, 255).astype(np.uint8) if image.dtype != np.uint8 else image
+        picture = image
+        if image.dtype != np.uint8:
+            picture = np.clip(np.rint(np.nan_to_num(image)), 0, 255).astype(np.uint8)
         return np.array(picture[:, :, :3] if picture.shape[2] >= 3 else np.repeat(picture[:, :, :1], 3, axis=2))
 
 
@@ -73,13 +77,14 @@ def views_of(engine: AdapterEngine, route: str, observation: SpaceView) -> list[
     else:
         plans = [plan for plan in adapter.resolved.plans if isinstance(plan, ImagePlan)]
         found = [View(_safe(plan.placement), plan.placement, plan) for plan in plans]
-    taken: dict[str, int] = {}
-    views = []
+    views: dict[str, View] = {}
     for view in found:
-        taken[view.name] = taken.get(view.name, 0) + 1
-        number = taken[view.name]
-        views.append(msgspec.structs.replace(view, name=view.name if number == 1 else f"{view.name}-{number}"))
-    return views
+        name, number = view.name, 1
+        while name.lower() in views:  # some file systems take capitals for the same
+            number += 1
+            name = f"{view.name}-{number}"
+        views[name.lower()] = msgspec.structs.replace(view, name=name)
+    return list(views.values())
 
 
 def _image_leaves(view: SpaceView, path: NodePath) -> Iterator[NodePath]:
@@ -92,4 +97,5 @@ def _image_leaves(view: SpaceView, path: NodePath) -> Iterator[NodePath]:
 
 
 def _safe(path: NodePath) -> str:
-    return _UNSAFE.sub("-", show_path(path)).strip("-") if path else "observation"
+    """Return a name that every file system takes; never an empty one, which is that of the render."""
+    return _UNSAFE.sub("-", show_path(path))[:_LONGEST].strip("-") or "image" if path else "observation"

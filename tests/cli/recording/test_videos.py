@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,12 @@ import pytest
 from films import decoded
 from running import play, unarranged
 
+from rlmesh_adapters.plans import ImagePlan
+from rlmesh_cli.episodes import plan_episodes
 from rlmesh_cli.evaluation_command import Request, run
+from rlmesh_cli.recording.views import View
+from rlmesh_cli.schema import EnvRoute, PolicyRoute, Route
+from rlmesh_cli.stage import staged
 
 pytest.importorskip("av")
 
@@ -238,7 +244,30 @@ class TestViews:
             for frame, picture in zip(frames, expected, strict=True):
                 assert np.abs(frame.astype(int) - picture).mean() < 8  # chroma of H.264 has half the pixels
 
+    def test_what_is_no_number_is_black(self) -> None:
+        image = np.array([[[np.nan] * 3, [np.inf, -np.inf, 0.5]]], np.float32)
+        view = View(
+            "eye", ("eye",), ImagePlan(placement=("eye",), source=None, role="x", bound_role="x", normalize=(0, 1))
+        )
+        assert view.picture({"eye": image[None]}, 0).tolist() == [[[0, 0, 0], [255, 0, 128]]]
+
     def test_pictures_of_a_route_without_conversion_are_the_observations(self, tmp_path: Path) -> None:
         played = play(tmp_path, "zero", "film_toys:Camera", episodes=2, record="video")
         frames = decoded(played.folder / "videos" / "ep-000002.camera.mp4").frames
         assert np.abs(frames[2].astype(int) - film_toys.picture(1, 2)).mean() < 8
+
+
+def test_encoders_end_with_what_they_were_made_for() -> None:
+    """A worker plays several rollouts on one stage, and a run that breaks leaves the stage as it is."""
+    route = Route(
+        policy=PolicyRoute(source="zero"), env=EnvRoute(id="film_toys:Clock"), episodes=1, record=("video",)
+    )
+    delivered: list[str] = []
+    before = threading.active_count()
+    with staged(route, source={}, is_recorded=True) as stage:
+        for _ in range(3):
+            rollout = stage.rollout(plan_episodes((0,)), deliver=lambda row, files: delivered.extend(files))
+            assert [row.length for rows in rollout.run() for row in rows] == [3]
+            assert threading.active_count() == before + 1
+    assert delivered == ["videos/ep-000001.mp4"] * 3
+    assert threading.active_count() == before
