@@ -12,6 +12,8 @@ import msgspec
 
 from rlmesh_adapters.baselines import BASELINES
 from rlmesh_adapters.contract import RouteContract
+from rlmesh_adapters.errors import RouteError
+from rlmesh_adapters.spaces import SpaceView
 from rlmesh_envs.filming import FilmRequest
 from rlmesh_envs.make import Lanes
 from rlmesh_envs.request import EnvInfo, EnvRequest, WrapperRequest
@@ -37,9 +39,16 @@ def contract_of(
 
     Raises DocumentError for documents of the environment that cannot be meant.
     """
+    action = view_of(lanes.single_action_space)
+    if not _has_leaf(action):
+        raise RouteError(
+            f"the action space {action.label} of {env.id} holds nothing to act with",
+            where="env.id",
+            mend="give it at least one number, such as Discrete(1)",
+        )
     contract = RouteContract(
         observation=view_of(lanes.single_observation_space),
-        action=view_of(lanes.single_action_space),
+        action=action,
         num_lanes=lanes.num_envs,
         horizon=route.horizon,
         sharing=route.instances,
@@ -58,6 +67,12 @@ def contract_of(
     return with_documents(
         contract, route, env.metadata, folders=(*folders, Path.cwd()), trusts_entrypoints=trusts_entrypoints
     )
+
+
+def _has_leaf(view: SpaceView) -> bool:
+    if view.kind in ("dict", "tuple"):
+        return any(_has_leaf(child) for _, child in view.children)
+    return True
 
 
 def _limit_of(seconds: float | None) -> Callable[[Callable[..., Any]], Callable[..., Any]] | None:

@@ -68,10 +68,11 @@ def check_steps(where: str) -> None:
 class StepFiles:
     """Makes the files of a run's episodes.
 
-    observation, action: spaces of one observation and one action.
+    observation, action: spaces of one observation and one action. largest_seed: of the run.
     """
 
-    def __init__(self, observation: SpaceView, action: SpaceView) -> None:
+    def __init__(self, observation: SpaceView, action: SpaceView, largest_seed: int = 0) -> None:
+        self._has_texts = largest_seed >= 2**63
         self._observation = _distinct(named_spaces(observation, "observation"))
         self._action = _distinct(named_spaces(action, "action"))
         numbers = sum(view.size for _, view in (*self._observation, *self._action) if view.is_array)
@@ -89,7 +90,7 @@ class StepFiles:
         texts = [infos.get(number) for number in range(rows)] if infos else None
         arrays: dict[str, Any] = {
             "index": pa.repeat(pa.scalar(row.index, pa.int64()), rows),
-            "seed": pa.repeat(_seed(pa, row.seed), rows),
+            "seed": pa.repeat(self._seed(pa, row.seed), rows),
             "episode_id": pa.repeat(pa.scalar(row.episode_id), rows),
             "t": pa.array(np.arange(rows, dtype=np.int32)),
         }
@@ -119,6 +120,12 @@ class StepFiles:
             row_group_size=self._rows_together,
         )
         return bytes(sink.getvalue())
+
+    def _seed(self, pa: Any, seed: int | None) -> Any:
+        # One type in all files of a run, so that they can be read as one table.
+        if self._has_texts:
+            return pa.scalar(None if seed is None else str(seed), pa.string())
+        return pa.scalar(seed, pa.int64())
 
 
 def read_steps(path: str | Path) -> dict[str, Any]:
@@ -204,11 +211,6 @@ def _padded(pa: Any, array: Any, rows: int) -> Any:
     """Return an array with nulls at its end."""
     missing = rows - len(array)
     return pa.concat_arrays([array, pa.nulls(missing, array.type)]) if missing else array
-
-
-def _seed(pa: Any, seed: int | None) -> Any:
-    """Return a seed as a whole number, or as text where it has more than 63 bits."""
-    return pa.scalar(seed, pa.int64()) if seed is None or seed < 2**63 else pa.scalar(str(seed))
 
 
 def _restored(column: Any, field: Any) -> Any:

@@ -158,6 +158,29 @@ class Same(Clock):
         return observation, reward, terminated, truncated, self.info
 
 
+class Forgetful(Same):
+    """Writes into that info and observation in its reset, too."""
+
+    def reset(self, *, seed=None, options=None):
+        observation, _ = super().reset(seed=seed, options=options)
+        self.info["t"] = 0
+        return observation, self.info
+
+    def step(self, action) -> Step:
+        self.seed = 0 if self.seed is None else self.seed
+        return super().step(action)
+
+    def look(self) -> Any:
+        self.seed = 0 if self.seed is None else self.seed
+        return super().look()
+
+
+class Idle(Clock):
+    """Takes no action at all."""
+
+    action_space = spaces.Dict({"arm": spaces.Tuple(())})
+
+
 class Large(Clock):
     """Moving frames of 96 by 96 that cost nothing to make; a step sleeps for a millisecond."""
 

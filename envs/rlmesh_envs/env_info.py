@@ -11,11 +11,15 @@ import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AsyncVectorEnv
 
+from .endings import KeptEnding
 from .filming import FilmedEnv
 from .foreign import ForeignLanes
 from .pixels import skip_of
 from .request import EnvInfo, EnvRequest
 from .rewards import RawReward, RewardTap
+
+#: Wrappers that are not the user's.
+OURS = (RewardTap, RawReward, FilmedEnv, KeptEnding)
 
 
 def foreign_info(request: EnvRequest, source: EnvSpec | Any, env: Any, lanes: ForeignLanes) -> EnvInfo:
@@ -77,7 +81,7 @@ def time_limits(env: Any) -> Iterator[gym.wrappers.TimeLimit[Any, Any]]:
 def _layers(env: Any) -> Iterator[str]:
     """Yield class names from the outermost layer in; our own are not the user's."""
     while True:
-        if not isinstance(env, (RewardTap, RawReward, FilmedEnv)):
+        if not isinstance(env, OURS):
             yield type(env).__name__
         if not isinstance(env, (gym.Wrapper, gym.vector.VectorWrapper)):
             return
@@ -88,5 +92,5 @@ def _distant_layers(env: Any) -> list[str]:
     """Return the layers inside gymnasium's worker processes, which it prints as `<Outer<Inner<id>>>`."""
     if not isinstance(env.unwrapped, AsyncVectorEnv):
         return []
-    ours = (RewardTap.__name__, RawReward.__name__)
+    ours = [kind.__name__ for kind in OURS]
     return [name for name in re.findall(r"<(\w+)(?=[<>])", str(env.call("__str__")[0])) if name not in ours]

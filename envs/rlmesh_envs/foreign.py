@@ -142,7 +142,14 @@ class ForeignLanes:
             observations, infos = self._call_reset(seed=each, options=options)
         else:
             observations, infos = self._call_reset(options=options)
+        before = self._infos
         self._keep(observations, infos)
+        if before is not None:  # what other lanes began with may not have been asked for yet
+            fresh = self._infos
+            self._infos = [
+                before[lane] if lane not in seeds else {} if fresh is None else fresh[lane]
+                for lane in self._everyone
+            ]
 
     def step_lanes(self, actions: Batch, lanes: Sequence[int]) -> LaneSteps:
         """Step the whole vector, and return the given lanes' rows.

@@ -17,6 +17,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 from rlmesh_adapters.errors import EnvironmentBuildError, HarnessError, describe_error, user_place
 
 from .crew import check_start_method
+from .endings import KeptEnding
 from .env_info import foreign_info, lane_info, time_limits
 from .filming import FilmedEnv
 from .foreign import ForeignLanes
@@ -180,7 +181,7 @@ def make_one(request: EnvRequest, source: EnvSpec | Any, *, may_be_vector: bool 
                 mend="use --vectorization sync without wrappers and autoreset, or name a single environment",
             )
         env = _limited(env, request.max_episode_steps)
-    return _filmed(_wrapped(env, request), request)
+    return _outermost(_wrapped(env, request), request)
 
 
 def _wrapped(env: Any, request: EnvRequest) -> Any:
@@ -193,8 +194,11 @@ def _wrapped(env: Any, request: EnvRequest) -> Any:
     return RawReward(wrapped, tap)
 
 
-def _filmed(env: Any, request: EnvRequest) -> Any:
-    return env if request.film is None else FilmedEnv(env, request.film)
+def _outermost(env: Any, request: EnvRequest) -> Any:
+    """Put around an environment what is ours alone."""
+    if request.film is not None:
+        env = FilmedEnv(env, request.film)
+    return KeptEnding(env) if request.autoreset == "same_step" else env
 
 
 def _cannot_film(request: EnvRequest) -> EnvironmentBuildError:

@@ -78,7 +78,7 @@ def recorder_of(stage: Played, lanes: Lanes, deliver: Deliver) -> Recorder:
         layout=BatchLayout(stage.contract.observation),
         fps=(stage.env.render_fps or USUAL_FPS) if route.is_filmed else None,
         views=views_of(stage.engine, stage.name, stage.contract.observation) if route.is_filmed else (),
-        write_steps=StepFiles(stage.contract.observation, stage.contract.action)
+        write_steps=StepFiles(stage.contract.observation, stage.contract.action, max(route.episode_seeds))
         if "steps" in route.record
         else None,
         advisories=stage.engine.advisories,

@@ -10,6 +10,8 @@ import pytest
 from running import finish, play, policy, read_run, start
 from toy_policies.oddities import ERRORS, INFOS, REWARDS
 
+from rlmesh_cli.step_files import read_steps
+
 WAYS = [{}, {"num_envs": 2}, {"vectorization": "async"}]
 
 
@@ -169,3 +171,13 @@ def test_an_endless_lockstep_environment_goes_on_after_a_time_cap(tmp_path: Path
     if code == 0:
         played = read_run(tmp_path / "runs", code)
         assert played.column("end") == ["time_cap"] * 4
+
+
+@pytest.mark.parametrize("vectorization", ["sync", "async"])
+def test_an_ending_is_kept_where_the_environment_writes_into_the_same_info_again(tmp_path, vectorization):
+    """SAME_STEP hands the objects of an ended episode out after the reset; the score is that of its end."""
+    flags = {"autoreset": "same_step", "vectorization": vectorization, "metrics": ("t",), "record": "steps"}
+    played = play(tmp_path, "zero", "film_toys:Forgetful", episodes=4, num_envs=2, **flags)
+    assert played.column("metrics") == [{"t": 3}] * 4
+    steps = read_steps(played.folder / "steps" / "ep-000001.parquet")
+    assert steps["observation"][:, 0].tolist() == [0, 1, 2, 3]

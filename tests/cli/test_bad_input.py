@@ -276,3 +276,9 @@ def test_policy_that_prints_spoils_no_message(refused):
     loud = "print('loading')\n" + ZERO.replace("return 0", "print('thinking'); return 'left'")
     said = refused.policy(loud)
     assert said.startswith("loading\nthinking\nrlmesh: ")
+
+
+def test_environment_without_an_action(refused):
+    said = refused.message("random", env="film_toys:Idle", episodes=2)
+    assert "holds nothing to act with" in said
+    assert "of Idle" in said

@@ -220,3 +220,21 @@ def test_the_older_layout_of_final_infos_is_read_under_same_step():
     done = play_lanes(foreign(lambda: Older(2, SAME)), [None] * 12, shares=True)
     for played in [played for lane in done for played in lane]:
         check_alone(played)
+
+
+def test_a_start_is_told_when_it_is_asked_for_however_late_that_is():
+    """Lane 0 has begun anew by itself; lane 1 is given up and reset alone before anybody asks for lane 0."""
+
+    class Greeting(Tape):
+        def reset(self, *, seed=None, options=None):
+            observation, _ = super().reset(seed=seed)
+            return observation, {"hello": self.length}
+
+    lanes = foreign(lambda: SyncVectorEnv([lambda: Greeting(2), lambda: Greeting(50)], autoreset_mode=SAME))
+    lanes.reset_lanes([0, 1], [None, None])
+    steps = [lanes.step_lanes(np.zeros(2, np.int64), (0, 1)) for _ in range(2)]
+    assert steps[1].ended != []
+    other = lanes.reset_lanes([1], [None])
+    first = lanes.reset_lanes([0], [None])
+    assert [list(other.infos), list(first.infos)] == [[{"hello": 50}], [{"hello": 2}]]
+    lanes.close()

@@ -251,3 +251,9 @@ def test_a_file_of_another_kind_is_refused_by_name(tmp_path: Path) -> None:
 
 def test_toys_are_what_they_say() -> None:
     assert film_toys.picture(0, 0)[0, 0].tolist() == [0, 1, 2]
+
+
+def test_seeds_of_any_size_stand_in_one_column(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    played = play(tmp_path, "zero", "film_toys:Clock", seeds=f"1,{2**64 + 1}", record="steps")
+    assert set(pandas.read_parquet(played.folder / "steps")["seed"]) == {"1", str(2**64 + 1)}
