@@ -91,6 +91,43 @@ class EpisodeNoiseByBatch:
         return act(obs) + np.stack([one.rng.normal(0, 0.5, 3) for one in context])
 
 
+class NoiseByBatch:
+    """Draws for the whole batch at once, as samplers do: the numbers go by place."""
+
+    def predict_batch(self, obs):
+        return act(obs) + np.random.normal(0, 0.5, (len(obs), 3)) + random.gauss(0, 0.1)
+
+
+class OwnNoiseByBatch:
+    def __init__(self):
+        self.rng = np.random.default_rng()
+
+    def predict_batch(self, obs):
+        return act(obs) + self.rng.normal(0, 0.5, (len(obs), 3))
+
+
+class TwoDrawsByBatch:
+    """What a row's second draw is depends on how many rows there are."""
+
+    def predict_batch(self, obs):
+        return act(obs) + np.random.normal(0, 0.5, (len(obs), 3)) * np.random.uniform(1, 2, (len(obs), 1))
+
+
+class HiddenNoiseByBatch:
+    def predict_batch(self, obs):
+        drawn = np.frombuffer(os.urandom(8 * obs.shape[0] * 3), np.uint64).reshape(-1, 3) / 2.0**64
+        return act(obs) + drawn - 0.5
+
+
+class SamplesByBatch:
+    """Chooses by chance, by scores and noise of Gumbel's."""
+
+    is_discrete = True
+
+    def predict_batch(self, obs):
+        return (act(obs) + np.random.gumbel(size=(len(obs), 3))).argmax(1)
+
+
 class HiddenNoise:
     """Draws from the operating system, which nobody can seed."""
 
@@ -202,6 +239,11 @@ VERDICTS = {
     EpisodeNoise: {"stateless", "stochastic"},
     EpisodeNoiseByBatch: {"stateless", "stochastic"},
     HiddenNoise: {"stochastic"},
+    NoiseByBatch: {"stochastic"},
+    OwnNoiseByBatch: {"stochastic"},
+    TwoDrawsByBatch: {"stochastic"},
+    HiddenNoiseByBatch: {"stochastic"},
+    SamplesByBatch: {"stochastic"},
     Jitter: {"stateless"},
     Large: {"stateless"},
     Small: {"stateless"},

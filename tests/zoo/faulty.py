@@ -251,6 +251,13 @@ class BatchMean:
         return act(obs - obs.mean(0))
 
 
+class NoisyBatchMean:
+    """The same, below noise that is drawn for the whole batch."""
+
+    def predict_batch(self, obs):
+        return act(obs - obs.mean(0)) + np.random.normal(0, 0.05, (len(obs), 3))
+
+
 class RowOrder:
     def predict_batch(self, obs):
         return act(obs) + np.arange(len(obs))[:, None]
@@ -355,6 +362,7 @@ VERDICTS = {
     OnlyThroughArgmax: {"episode_clean"},
     ForgetsOneField: {"leaks"},
     BatchMean: {"couples"},
+    NoisyBatchMean: {"couples"},
     RowOrder: {"couples"},
     BatchNorm: {"couples"},
     EditsItsInput: {"broken"},

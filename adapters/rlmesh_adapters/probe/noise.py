@@ -33,7 +33,10 @@ def check_noise(findings: Findings) -> TestResult:
     floor = max(floor, findings.hidden_floor)
     if is_rounding(floor, findings.scale):
         return TestResult(
-            name="noise", outcome="pass", sentence="It draws no random numbers.", numbers={"floor": floor}
+            name="noise",
+            outcome="pass",
+            sentence="It draws no random numbers of its own.",
+            numbers={"floor": floor},
         )
     return TestResult(
         name="noise",
