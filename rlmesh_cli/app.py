@@ -21,7 +21,7 @@ from .commands.report import report_command
 from .commands.runs import runs_command
 from .commands.show import show_command
 from .exits import Exit
-from .lean import LeanCommand, LeanGroup
+from .lean import LeanGroup, Verb
 
 _HELP = """Score a policy on gymnasium environments: every episode, every advisory, a number you can trust.
 
@@ -32,29 +32,32 @@ Examples:
 """
 _SCORE, _EXAMINE, _LOOK, _SET_UP = "Score and judge", "Examine before a run", "Look at runs", "Set up"
 
+
+class _Group(LeanGroup):
+    """All that can be said to `rlmesh`."""
+
+    verbs = (
+        Verb("eval", eval_command, _SCORE, "Play seeded episodes, say what happened, write the run."),
+        Verb("compare", compare_command, _SCORE, "Judge a run by another over the same seeds."),
+        Verb("probe", probe_command, _EXAMINE, "Test a policy: may several lanes share it?"),
+        Verb("explain", explain_command, _EXAMINE, "Say what becomes of every number of a route."),
+        Verb("runs", runs_command, _LOOK, "List the runs of a folder, the newest first."),
+        Verb("show", show_command, _LOOK, "Print a run again, also one that was killed."),
+        Verb("report", report_command, _LOOK, "Write runs as one HTML page that needs no network."),
+        Verb("replay", replay_command, _LOOK, "Play one episode again: is it what it was?"),
+        Verb("init", init_command, _SET_UP, "Write a policy and a route for an environment."),
+        Verb("doctor", doctor_command, _SET_UP, "Say what works here, and how to get what does not."),
+    )
+
+
 app = typer.Typer(
     name="rlmesh",
-    cls=LeanGroup,
+    cls=_Group,
     help=_HELP,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-#: Name, what it runs, panel of the help, and what that says of it in one line.
-_COMMANDS = (
-    ("eval", eval_command, _SCORE, "Play seeded episodes, say what happened, write the run."),
-    ("compare", compare_command, _SCORE, "Judge a run by another over the same seeds."),
-    ("probe", probe_command, _EXAMINE, "Test a policy: may several lanes share it?"),
-    ("explain", explain_command, _EXAMINE, "Say what becomes of every number of a route."),
-    ("runs", runs_command, _LOOK, "List the runs of a folder, the newest first."),
-    ("show", show_command, _LOOK, "Print a run again, also one that was killed."),
-    ("report", report_command, _LOOK, "Write runs as one HTML page that needs no network."),
-    ("replay", replay_command, _LOOK, "Play one episode again: is it what it was?"),
-    ("init", init_command, _SET_UP, "Write a policy and a route for an environment."),
-    ("doctor", doctor_command, _SET_UP, "Say what works here, and how to get what does not."),
-)
-for _name, _command, _panel, _short in _COMMANDS:
-    app.command(_name, cls=LeanCommand, rich_help_panel=_panel, short_help=_short)(_command)
 
 
 def _show_version(wanted: bool) -> None:

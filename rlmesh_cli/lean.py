@@ -1,24 +1,40 @@
-"""Lean commands: flags converted by a few lines of ours.
+"""Lean commands: what Typer does at every start, done where it is needed.
 
-Typer converts through a validation library that takes longer to import than our own modules together; it would
-be paid at every start. Where a release of Typer has no such step, nothing is changed.
+Flags are converted by a few lines of ours: Typer's own conversion goes through a validation library that takes
+longer to import than our modules together. Commands are made when they are asked for, not all of them for each; a
+list of them needs none. Help is drawn without importing what it has no use for. Where a release of Typer has no
+such step, nothing is changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import contextlib
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, get_args
+from types import ModuleType
+from typing import Any, NamedTuple, get_args
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 _NAMES = {int: "a whole number", float: "a number", Path: "a path", str: "text", bool: "true or false"}
 _LETTERS = {int: "N", float: "X", Path: "PATH"}
+#: Module -> the class that Typer's drawing of help takes from it: for Markdown in help texts, and for tracebacks.
+_UNUSED = {"rich.markdown": "Markdown", "rich.traceback": "Traceback"}
 _SHELLS = {
     "install_completion": "Let this shell complete what is typed.",
     "show_completion": "Print the script that does so.",
 }
+
+
+class Verb(NamedTuple):
+    """A command: name, what it runs, panel in the list of commands, and what that says of it in one line."""
+
+    name: str
+    run: Callable[..., None]
+    panel: str
+    short: str
 
 
 class LeanCommand(TyperCommand):
@@ -33,13 +49,98 @@ class LeanCommand(TyperCommand):
             complete_by_name(params, self.name)
         return params
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Draw the help."""
+        with _without_unused():
+            super().format_help(ctx, formatter)
+
 
 class LeanGroup(TyperGroup):
-    """A Typer group whose own flags are plain."""
+    """A Typer group whose own flags are plain; it makes its commands of `verbs`."""
+
+    verbs: tuple[Verb, ...] = ()
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = _Commands(self.verbs)
+        self._is_listing = False
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, each with our conversion in place of Typer's."""
         return [_about_shells(param) for param in _with_conversion(super().get_params(ctx))]
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands."""
+        return list(self.commands)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command; while they are listed, one that knows no more than the list says."""
+        if self._is_listing:
+            verb = next(known for known in self.verbs if known.name == cmd_name)
+            return LeanCommand(verb.name, params=[], short_help=verb.short, rich_help_panel=verb.panel)
+        return super().get_command(ctx, cmd_name)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Draw the help."""
+        self._is_listing = True
+        try:
+            with _without_unused():
+                super().format_help(ctx, formatter)
+        finally:
+            self._is_listing = False
+
+
+class _Commands(dict[str, Any]):
+    """Commands by name, each made when it is first asked for."""
+
+    def __init__(self, verbs: Iterable[Verb]) -> None:
+        super().__init__({verb.name: verb for verb in verbs})
+
+    def __getitem__(self, name: str) -> Any:
+        found = super().__getitem__(name)
+        if isinstance(found, Verb):
+            found = self[name] = _made(found)
+        return found
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a command, or something else where there is none of that name."""
+        return self[name] if name in self else default  # noqa: SIM401 - this is what `get` is made of
+
+    def values(self) -> Any:
+        """Return all commands."""
+        return [self[name] for name in self]
+
+    def items(self) -> Any:
+        """Return all names and commands."""
+        return [(name, self[name]) for name in self]
+
+
+def _made(verb: Verb) -> Any:
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command(verb.name, cls=LeanCommand, rich_help_panel=verb.panel, short_help=verb.short)(verb.run)
+    return typer.main.get_command(app)
+
+
+@contextlib.contextmanager
+def _without_unused() -> Iterator[None]:
+    """Let Typer's drawing of help be imported without what it takes from there and never uses for ours.
+
+    A parser of Markdown and a highlighter of code take longer to import than the help takes to be drawn.
+    """
+    placeholders = {name: _placeholder(name, kind) for name, kind in _UNUSED.items() if name not in sys.modules}
+    sys.modules.update(placeholders)
+    try:
+        yield
+    finally:
+        for name, placeholder in placeholders.items():
+            if sys.modules.get(name) is placeholder:
+                del sys.modules[name]
+
+
+def _placeholder(name: str, kind: str) -> ModuleType:
+    module = ModuleType(name)
+    setattr(module, kind, type(kind, (), {}))
+    return module
 
 
 def _about_shells(param: Any) -> Any:

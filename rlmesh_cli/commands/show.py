@@ -34,8 +34,8 @@ def show_command(
 ) -> None:
     """Print a run again: the tables of its evaluation, from what is on disk, also if it was killed.
 
-    With --episode, the rewards and actions of one episode are drawn: from its steps if the run kept them, else it
-    is played again.
+    With --episode, rewards and actions of one episode are drawn: from its steps
+    if the run kept them, else it is played again.
 
     Examples:
       rlmesh show latest

@@ -209,18 +209,36 @@ def test_output_options_change_the_output(tmp_path):
     assert len(list((tmp_path / "elsewhere").iterdir())) == 1
 
 
-HEAVY = {"gymnasium", "numpy", "scipy", "yaml", "torch", "jinja2", "plotly"}
+HEAVY = {"gymnasium", "numpy", "scipy", "yaml", "torch", "jinja2", "plotly", "markdown_it", "pygments"}
 
 
-def test_help_imports_nothing_heavy():
+@pytest.mark.parametrize("words", [["--help"], ["eval", "--help"]], ids=str)
+def test_help_imports_nothing_heavy(words):
     done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "rlmesh_cli", "eval", "--help"],
+        [sys.executable, "-X", "importtime", "-m", "rlmesh_cli", *words],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=True,
     )
     imported = {line.rsplit("|", 1)[1].strip().split(".")[0] for line in done.stderr.splitlines() if "|" in line}
-    assert "--num-envs" in done.stdout
+    assert "--num-envs 8" in done.stdout
     assert {"rlmesh_cli", "typer"} <= imported
     assert imported & {*HEAVY, "rlmesh_adapters", "rlmesh_envs"} == set()
+
+
+def test_commands_are_made_when_they_are_asked_for():
+    """The list needs none of them, and one needs no other; to whoever looks at all, all are there."""
+    script = (
+        "import sys, typer; from rlmesh_cli import lean; made = []; make = lean._made\n"
+        "lean._made = lambda verb: made.append(verb.name) or make(verb)\n"
+        "from rlmesh_cli.app import app; group = typer.main.get_command(app)\n"
+        "for words in (['--help'], ['runs', '--help']):\n"
+        "    group(words, standalone_mode=False)\n"
+        "assert made == ['runs'], made\n"
+        "assert [command.name for command in group.commands.values()] == list(group.commands)\n"
+        "assert group.commands.get('no') is None and len(dict(group.commands.items())) == len(made)\n"
+        "import rich.markdown; rich.markdown.Markdown('*a*')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
