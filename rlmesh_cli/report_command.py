@@ -61,7 +61,7 @@ def _answer(request: ReportRequest) -> Exit:
         )
     runs = [read_run(find_run(name, request.out)) for name in request.runs]
     target = _target(request, runs[-1].folder)
-    data = _page(runs, target.path.parent, request, judging)
+    data = _page(runs, target.folder, request, judging)
     write_report(target, data)
     if target.way != "output":
         write_out(lambda: sys.stdout.write(printable(f"report {target.path}") + "\n"))

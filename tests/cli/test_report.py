@@ -84,6 +84,22 @@ def test_page_on_standard_output_is_alone_there(tmp_path):
     assert done.stdout.rstrip().endswith(b"</html>")
 
 
+def test_page_on_standard_output_links_from_where_it_goes(tmp_path):
+    """Into a file, links start from there; into a pipe, from where we were called."""
+    folder = run_folder(tmp_path / "run", rows([True]))
+    (folder / "steps").mkdir()
+    (folder / "steps" / "ep-000001.parquet").write_bytes(b"PAR1")
+    path = os.pathsep.join(map(str, (ROOT, ROOT / "adapters", ROOT / "envs")))
+    words = [sys.executable, "-m", "rlmesh_cli", "report", str(folder), "--file", "/dev/stdout"]
+    keywords = {"env": {**os.environ, "PYTHONPATH": path}, "check": True, "cwd": tmp_path}
+    piped = subprocess.run(words, stdout=subprocess.PIPE, **keywords).stdout
+    assert b'"run/steps/ep-000001.parquet"' in piped
+    (tmp_path / "pages").mkdir()
+    with (tmp_path / "pages" / "page.html").open("wb") as file:
+        subprocess.run(words, stdout=file, **keywords)
+    assert b'"../run/steps/ep-000001.parquet"' in (tmp_path / "pages" / "page.html").read_bytes()
+
+
 def test_file_that_cannot_be_written_is_refused(desk):
     desk.put("run", rows([True]))
     said = desk.report("run", "--file", str(desk.folder / "none" / "page.html"), code=2)
