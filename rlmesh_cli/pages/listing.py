@@ -77,7 +77,9 @@ def episode_table(
             Row(
                 tuple(_cells(row, footage, has_error=has_error, has_clips=has_clips)),
                 entry=f"{prefix}{row.index}",
-                marks={"index": row.index, "return": row.return_, "length": row.length},
+                # Bars of return and length count finished episodes alone.
+                marks={"index": row.index}
+                | ({} if row.is_error else {"return": row.return_, "length": row.length}),
             )
             for row in rows
         ),

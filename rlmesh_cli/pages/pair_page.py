@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from rlmesh_cli.claims import claim, notes_on_comparison
@@ -80,7 +80,7 @@ def pair_page(
             Section("runs", "Runs", (_sides_table(base, new), *_bars(base, new))),
             Section("metrics", "Metrics", (_metrics_table(comparison),)),
             Section("plots", "Plots", drawn_blocks),
-            Section("flips-section", "Flips", tuple(_flip_blocks(comparison, keys))),
+            Section("flips-section", "Flips", tuple(_flip_blocks(comparison, keys, set(listed)))),
             Section("divergence", "First divergence", _divergence(base, new, divergence)),
             Section(
                 "pairs-section",
@@ -271,7 +271,8 @@ def _pair_row(pair: Pair, key: str, place: int, base: Opened, new: Opened) -> Ro
     )
 
 
-def _flip_blocks(comparison: Comparison, keys: Sequence[str]) -> Iterable[Block]:
+def _flip_blocks(comparison: Comparison, keys: Sequence[str], listed: Collection[int]) -> Iterable[Block]:
+    """Return the pairs that flipped, as far as they are listed: those have details that can be opened."""
     metric = next((known for known in comparison.metrics if known.gained is not None), None)
     if metric is None:
         yield Sentences((Sentence("Success was not reported in both runs, so nothing can flip.", "note"),))
@@ -286,8 +287,10 @@ def _flip_blocks(comparison: Comparison, keys: Sequence[str]) -> Iterable[Block]
     }
     rows = []
     for kind, flips in (("lost", lost), ("gained", gained)):
-        for flip in flips[: LISTED // 4]:
+        for flip in flips:
             place, pair = places[flip.base_index, flip.new_index]
+            if place not in listed:
+                continue
             rows.append(
                 Row(
                     (

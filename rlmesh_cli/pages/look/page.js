@@ -70,30 +70,30 @@
       document.documentElement.classList.add("drawn");
     });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw(screen()));
-    const folded = all("details:not([open])").filter((node) => !node.closest(".figure"));
-    addEventListener("beforeprint", () => {
-      folded.forEach((node) => { node.open = true; });
-      draw(getComputedStyle(one(".light")), true);
-    });
-    addEventListener("afterprint", () => {
-      folded.forEach((node) => { node.open = false; });
-      draw(screen());
-    });
   }
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = all("details:not([open])").filter((node) => !node.closest(".figure"));
+    folded.forEach((node) => { node.open = true; });
+    draw(getComputedStyle(one(".light")), true);
+  });
+  addEventListener("afterprint", () => {
+    folded.forEach((node) => { node.open = false; });
+    draw(screen());
+  });
 
   // Tables: sorted by a header, filtered by text, outcome, and what a plot chose.
   const keyOf = (row, column) => {
     const cell = row.cells[column];
     const key = cell.dataset.key;
-    if (key === undefined) return cell.textContent.trim().toLowerCase();
-    const value = Number(key);
-    return key !== "" && !Number.isNaN(value) ? value : key.toLowerCase();
+    if (key !== undefined) return Number(key);
+    return cell.classList.contains("number") ? NaN : cell.textContent.trim().toLowerCase();
   };
-  const before = (a, b) => {
-    if (typeof a === "number" && typeof b === "number") return a - b;
-    if (typeof a === "number") return -1;
-    if (typeof b === "number") return 1;
-    return a < b ? -1 : a > b ? 1 : 0;
+  const before = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+  // What has no number stays last, whichever way the others are sorted.
+  const compared = (a, b, isDown) => {
+    const [isLast, isOtherLast] = [Number.isNaN(a), Number.isNaN(b)];
+    return isLast || isOtherLast ? isLast - isOtherLast : isDown ? before(b, a) : before(a, b);
   };
   for (const table of all("table.sortable")) {
     all("thead th", table).forEach((head, column) => {
@@ -106,7 +106,7 @@
         head.setAttribute("aria-sort", isDown ? "descending" : "ascending");
         const body = table.tBodies[0];
         const rows = [...body.rows].map((row) => [keyOf(row, column), row]);
-        rows.sort((a, b) => (isDown ? before(b[0], a[0]) : before(a[0], b[0])));
+        rows.sort((a, b) => compared(a[0], b[0], isDown));
         body.append(...rows.map((pair) => pair[1]));
       });
     });
@@ -115,7 +115,7 @@
   for (const controls of all(".controls")) {
     const table = document.getElementById(controls.dataset.for);
     const rows = [...table.tBodies[0].rows];
-    const texts = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
+    const texts = new Map(rows.map((row) => [row, [...row.cells].map((cell) => cell.textContent.toLowerCase()).join("\n")]));
     const text = one(".filter", controls), outcome = one(".outcome", controls), range = one(".range", controls);
     let span = null;
     const apply = () => {
@@ -132,7 +132,8 @@
       }
       one(".count", controls).textContent = `${shown} of ${rows.length} rows`;
       range.hidden = !span;
-      if (span) range.textContent = `${span.mark} ${span.low} to below ${span.high}  ✕`;
+      const [low, high] = span ? [span.low, span.high].map((end) => Number(end.toPrecision(6))) : [];
+      if (span) range.textContent = `${span.mark} ${low} to below ${high}  ✕`;
     };
     text.addEventListener("input", apply);
     outcome.addEventListener("input", apply);
