@@ -288,8 +288,7 @@ def _times(known: Opened) -> Figure | None:
         "recording": ledger.recording,
         "harness": ledger.harness,
     }
-    sittings = len(known.run.record.get("sessions") or ())
-    of = "the last sitting" if sittings > 1 else "the run"
+    of = "the last sitting" if evaluation.sittings > 1 else "the run"
     rate = "" if ledger.steps_per_second is None else f", {ledger.steps_per_second:,.0f} steps/s"
     caption = f"{ledger.total:.2f} s of {of}: {counted(ledger.steps, 'step')}{rate}."
     if ledger.workers > 1:
