@@ -126,15 +126,8 @@ def _meter(metric: MetricComparison, comparison: Comparison) -> Meter:
     """Return a difference with its interval around 0."""
     rows = {name: value for name, value in metric_rows(metric, comparison) if value}
     interval = metric.interval
-    reach = max(
-        abs(value)
-        for value in (
-            metric.difference,
-            metric.margin or 0.0,
-            *(() if interval is None else (interval.low, interval.high)),
-            1e-12,
-        )
-    )
+    ends = () if interval is None else (interval.low, interval.high)
+    reach = max(map(abs, (metric.difference, metric.margin or 0.0, *ends))) or 1.0
     unit = " points" if metric.metric == SUCCESS else ""
     scale = 100 if metric.metric == SUCCESS else 1
     reach = round_up(reach * 1.05 * scale) / scale
@@ -174,7 +167,7 @@ def _sides_table(base: Opened, new: Opened) -> Table:
     return Table(
         id="run-table",
         caption="Both runs",
-        columns=(Column("run"), Column("policy"), Column("name", "text"), Column("what it shows", "text")),
+        columns=(Column("run"), Column("policy", "text"), Column("name", "text"), Column("what it shows", "text")),
         rows=tuple(
             Row((Cell(side), Cell(known.called), Cell(known.run.name), Cell(run_claim(known.evaluation))))
             for side, known in (("BASE", base), ("NEW", new))

@@ -284,6 +284,24 @@ def test_two_runs_show_a_pair(look, tmp_path):
     assert opened.is_quiet()
 
 
+@pytest.mark.parametrize("width", [360, 1280])
+def test_legend_of_many_kinds_leaves_room_for_the_squares(width, look, tmp_path):
+    values: list[list[bool | None]] = [[True, True, False, False, None], [True, False, True, False, None]]
+    folders = []
+    for name, made in zip(("base", "new"), map(rows, values), strict=True):
+        folders.append(run_folder(tmp_path / name, [*made, errored(5, seed=5, start_hash="5" * 16)]))
+    opened = look(written_page(*folders), viewport={"width": width, "height": 900})
+    page = opened.page
+    assert page.locator("#plot-flips .legend .traces").count() == 6
+    squares = page.locator("#plot-flips .heatmaplayer image").bounding_box()
+    axis = page.locator("#plot-flips .xtitle").bounding_box()
+    legend = page.locator("#plot-flips .legend").bounding_box()
+    assert squares["height"] > 12
+    assert legend["y"] >= axis["y"] + axis["height"] - 2
+    assert page.locator("#plot-flips .legend .scrollbar").bounding_box()["height"] == 0
+    assert opened.is_quiet()
+
+
 def test_several_runs_stand_beside_one_another(look, tmp_path):
     folders = [run_folder(tmp_path / f"run{at}", rows([True] * at + [False] * (5 - at))) for at in range(3)]
     opened = look(written_page(*folders))

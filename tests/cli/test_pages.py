@@ -191,6 +191,20 @@ def test_actuators_are_shares_of_what_was_sent(tmp_path):
     assert (bars["y"], bars["x"], bars["text"]) == (["arm"], [25.0], ["25.0 %, 5.0 % clipped"])
 
 
+def test_actuators_with_one_long_beginning_have_a_bar_each(tmp_path):
+    """Bars of one label would be drawn over one another."""
+    name = "left_arm_end_effector_position"
+    use = [
+        {"role": f"{name}_{leaf}", "values": 10, "clipped": 0, "saturated": count}
+        for leaf, count in zip("xyz", (1, 2, 3), strict=False)
+    ]
+    figures = figures_of(page_of(run_folder(tmp_path / "run", rows([True]), actuators=use)))
+    bars = figures["actuators"].spec["data"][0]
+    assert len(set(bars["y"])) == 3
+    assert bars["y"][1].startswith("2. left_arm")
+    assert bars["x"] == [10.0, 20.0, 30.0]
+
+
 @pytest.mark.parametrize("count", [1, 7, 130, 700, 2500])
 def test_plots_are_as_plotly_takes_them(count, tmp_path):
     made = [row(at, seed=at, success=at % 2 == 0, start_hash=f"{at:016x}") for at in range(count)]
@@ -570,6 +584,14 @@ def test_pair_page_says_what_compare_says(tmp_path):
     bars = {trace["name"]: trace for trace in figures_of(page)["differences"].spec["data"]}
     assert bars["NEW alone succeeded"]["x"] == [46, 47, 48, 49]
     assert bars["BASE alone succeeded"]["y"] == [-1.0, -1.0]
+
+
+def test_axis_of_no_difference_at_all_is_one_wide(tmp_path):
+    base, new = (read_run(run_folder(tmp_path / name, rows([None] * 3))) for name in ("base", "new"))
+    page = pair_page(opened(base), opened(new), compare(base, new, Judging()), tmp_path, divergence=None, made="")
+    (meter,) = page.top[0].items
+    assert (meter.start, meter.point, meter.end) == (-2, 0, 2)
+    assert meter.ends == ("NEW worse -2", "2 NEW better")
 
 
 def test_pairs_that_errored_have_no_difference(tmp_path):

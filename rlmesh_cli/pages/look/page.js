@@ -26,24 +26,32 @@
     }
     return trace;
   };
-  const laidOut = (figure, style, width) => {
+  // Rows of a legend beyond the first: its entries are as wide as the widest, and letters about 7 pixels.
+  const moreRows = (figure, width) => {
+    const names = figure.layout.showlegend === false ? [] : figure.data.filter((trace) => trace.name).map((trace) => trace.name);
+    const widest = Math.max(0, ...names.map((name) => name.length)) * 7 + 48;
+    const columns = Math.max(1, Math.floor(width / widest));
+    return Math.max(0, Math.ceil(names.length / columns) - 1);
+  };
+  const laidOut = (figure, style, width, room) => {
     const ink = style.getPropertyValue("--ink").trim();
     const muted = style.getPropertyValue("--muted").trim();
     const grid = style.getPropertyValue("--grid").trim();
     const paper = style.getPropertyValue("--paper").trim();
     const own = coloured(figure.layout, style);
+    const legend = 20 * moreRows(figure, room);
     const axis = (given = {}) => ({
       fixedrange: true, automargin: true, gridcolor: grid, zerolinecolor: grid, linecolor: grid, ...given,
       title: { ...(given.title || {}), standoff: 8, font: { size: 12, color: muted } },
       tickfont: { size: 12, color: muted },
     });
     return {
-      height: 300, margin: { l: 48, r: 12, t: 24, b: own.showlegend === false ? 44 : 76 }, dragmode: false,
+      margin: { l: 48, r: 12, t: 24, b: own.showlegend === false ? 44 : 76 + legend }, dragmode: false,
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: ink },
       legend: { orientation: "h", xref: "container", x: 0.01, yref: "container", y: 0, yanchor: "bottom", font: { color: ink } },
       hoverlabel: { align: "left", bgcolor: paper, bordercolor: muted, font: { color: ink } },
-      bargap: 0.06, ...own, ...(width ? { width } : {}), xaxis: axis(own.xaxis), yaxis: axis(own.yaxis),
+      bargap: 0.06, ...own, height: (own.height || 300) + legend, ...(width ? { width } : {}), xaxis: axis(own.xaxis), yaxis: axis(own.yaxis),
     };
   };
   const draw = (style, isPrinted) => Promise.all(data.figures.map((figure) => {
@@ -51,7 +59,7 @@
     const width = isPrinted ? (plot.closest(".wide") ? 680 : 320) : undefined;
     const traces = figure.data.map((trace) => scaled(coloured(trace, style), style));
     const options = { displayModeBar: false, responsive: !width, showTips: false };
-    return Plotly.react(plot, traces, laidOut(figure, style, width), options);
+    return Plotly.react(plot, traces, laidOut(figure, style, width, width || plot.clientWidth), options);
   }));
   const screen = () => getComputedStyle(document.documentElement);
   if (data.figures.length) {
