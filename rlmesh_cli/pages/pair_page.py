@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
@@ -191,10 +192,8 @@ def _choose(pairs: Sequence[Pair]) -> tuple[list[int], str]:
     quarter = LISTED // 4
     flips = [place for place, pair in enumerate(pairs) if kind_of(pair) in ("gained", "lost")][:quarter]
     errored = [place for place, pair in enumerate(pairs) if pair.is_error][:quarter]
-    by_difference = sorted(
-        range(len(pairs)),
-        key=lambda place: (-abs(difference_of(pairs[place])) if not pairs[place].is_error else 0.0, place),
-    )[:quarter]
+    known = [place for place, pair in enumerate(pairs) if not math.isnan(difference_of(pair))]
+    by_difference = sorted(known, key=lambda place: (-abs(difference_of(pairs[place])), place))[:quarter]
     chosen = dict.fromkeys([*flips, *errored, *by_difference])
     for place in range(len(pairs)):
         if len(chosen) >= LISTED:

@@ -9,6 +9,7 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import plotly.graph_objects
 import pytest
@@ -196,7 +197,7 @@ def test_actuators_with_one_long_beginning_have_a_bar_each(tmp_path):
     name = "left_arm_end_effector_position"
     use = [
         {"role": f"{name}_{leaf}", "values": 10, "clipped": 0, "saturated": count}
-        for leaf, count in zip("xyz", (1, 2, 3), strict=False)
+        for leaf, count in zip("xyz", (1, 2, 3), strict=True)
     ]
     figures = figures_of(page_of(run_folder(tmp_path / "run", rows([True]), actuators=use)))
     bars = figures["actuators"].spec["data"][0]
@@ -310,6 +311,24 @@ def test_control_says_how_many_pairs_it_leaves_out(tmp_path):
 
 
 # What is left out
+
+
+def test_returns_that_are_no_number_do_not_hide_the_worst(tmp_path):
+    """They have no place in an order; neither have their differences."""
+    rng = np.random.default_rng(1)
+    values = rng.permutation(6000).astype(float).tolist()
+    values[::7] = [math.nan] * len(values[::7])
+    made = [row(at, seed=at, return_=value, start_hash=f"{at:016x}") for at, value in enumerate(values)]
+    chosen, _ = choose(made, (), most=400)
+    worst = sorted((value, at) for at, value in enumerate(values) if not math.isnan(value))[:100]
+    assert {at for _, at in worst} <= {one.index for one in chosen}
+    base = read_run(run_folder(tmp_path / "base", made))
+    new = read_run(run_folder(tmp_path / "new", [msgspec.structs.replace(one, return_=0.0) for one in made]))
+    page = pair_page(opened(base), opened(new), compare(base, new, Judging()), tmp_path, divergence=None, made="")
+    greatest = sorted(((value, at) for at, value in enumerate(values) if not math.isnan(value)), reverse=True)[
+        :500
+    ]
+    assert {f"p{at}" for _, at in greatest} <= {entry.key for entry in page.entries}
 
 
 def test_points_are_drawn_only_where_all_have_details(tmp_path):
