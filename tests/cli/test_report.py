@@ -107,6 +107,20 @@ def test_file_that_cannot_be_written_is_refused(desk):
     assert "at    --file" in said
 
 
+@pytest.mark.parametrize("name", ["run.json", "episodes.jsonl", "videos/ep-000001.mp4"])
+def test_page_never_takes_the_place_of_what_a_run_holds(name, desk):
+    folder = desk.put("run", rows([True]))
+    file = folder / name
+    file.parent.mkdir(exist_ok=True)
+    held = file.read_bytes() if file.exists() else b"video"
+    file.write_bytes(held)
+    desk.put("other", rows([True]))
+    said = desk.report("run", "other", "--file", str(file), code=2)
+    assert f"{file} belongs to run `run`" in said
+    assert "name another file, such as page.html" in said
+    assert file.read_bytes() == held
+
+
 def test_run_whose_folder_takes_no_page_is_told_of_the_flag(desk):
     folder = desk.put("run", rows([True]))
     (folder / "report.html").mkdir()
