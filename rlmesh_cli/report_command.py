@@ -20,7 +20,6 @@ from .protocols import check_allowed
 from .reports.writing import Target, open_target, write_report
 from .run_reader import StoredRun, find_run, read_run
 
-
 #: Endings of the files that a run is made of.
 _HELD = (".json", ".jsonl", ".mp4", ".parquet")
 
