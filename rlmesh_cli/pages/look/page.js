@@ -140,7 +140,7 @@
       }
       one(".count", controls).textContent = `${shown} of ${rows.length} rows`;
       range.hidden = !span;
-      const [low, high] = span ? [span.low, span.high].map((end) => Number(end.toPrecision(6))) : [];
+      const [low, high] = span ? [span.low, span.high].map((end) => Number(end.toPrecision(12))) : [];
       if (span) range.textContent = `${span.mark} ${low} to below ${high}  ✕`;
     };
     text.addEventListener("input", apply);
