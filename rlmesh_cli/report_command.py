@@ -20,6 +20,9 @@ from .protocols import check_allowed
 from .reports.writing import Target, open_target, write_report
 from .run_reader import StoredRun, find_run, read_run
 
+#: Endings of the files that a run is made of.
+_HELD = (".json", ".jsonl", ".mp4", ".parquet")
+
 
 class ReportRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The flags of `rlmesh report`, as typed.
@@ -60,23 +63,35 @@ def _answer(request: ReportRequest) -> Exit:
             mend="name two runs, or drop the flag",
         )
     runs = [read_run(find_run(name, request.out)) for name in request.runs]
-    target = _target(request, runs[-1].folder)
-    data = _page(runs, target.path.parent, request, judging)
+    target = _target(request, runs)
+    data = _page(runs, target.folder, request, judging)
     write_report(target, data)
     if target.way != "output":
         write_out(lambda: sys.stdout.write(printable(f"report {target.path}") + "\n"))
     return Exit.DONE
 
 
-def _target(request: ReportRequest, folder: Path) -> Target:
+def _target(request: ReportRequest, runs: list[StoredRun]) -> Target:
     if request.file is not None:
-        return open_target(request.file, "--file")
+        target = open_target(request.file, "--file")
+        _refuse_held_files(target.path, runs)
+        return target
+    folder = runs[-1].folder
     try:
         return open_target(folder / REPORT, str(folder))
     except HarnessError as error:
         raise HarnessError(
             error.cause, where=error.where, mend="put the page elsewhere: --file report.html"
         ) from error
+
+
+def _refuse_held_files(path: Path, runs: list[StoredRun]) -> None:
+    """Raise HarnessError for a file that a run was written as: the page would take its place."""
+    for run in runs:
+        if path.is_relative_to(run.folder.resolve()) and path.suffix in _HELD:
+            raise HarnessError(
+                f"{path} belongs to run `{run.name}`", where="--file", mend="name another file, such as page.html"
+            )
 
 
 def _page(runs: list[StoredRun], folder: Path, request: ReportRequest, judging: Judging) -> bytes:

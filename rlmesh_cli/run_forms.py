@@ -13,7 +13,7 @@ from rlmesh_adapters.advisories import Advisory
 
 from .control_results import ControlResult
 from .gates import GateVerdict
-from .schema import Count, SuccessRoute
+from .schema import Count, NonNegative, SuccessRoute
 
 
 class _EnvRoute(msgspec.Struct, frozen=True):
@@ -24,6 +24,7 @@ class _EnvRoute(msgspec.Struct, frozen=True):
 
 class _PolicyRoute(msgspec.Struct, frozen=True):
     source: str = ""
+    params: dict[str, Any] | None = None
 
 
 class _Route(msgspec.Struct, frozen=True):
@@ -50,6 +51,21 @@ class _EnvFacts(msgspec.Struct, frozen=True):
     lanes: Count = 1
 
 
+class _Probe(msgspec.Struct, frozen=True):
+    tests: list[dict[str, Any]] | None = None
+
+
+class _Sitting(msgspec.Struct, frozen=True):
+    argv: list[Any] | None = None
+    played: NonNegative | None = None
+
+
+class _Actuator(msgspec.Struct, frozen=True):
+    values: NonNegative = 0
+    clipped: NonNegative = 0
+    saturated: NonNegative = 0
+
+
 class RecordForm(msgspec.Struct, frozen=True):
     """Of `run.json`."""
 
@@ -64,11 +80,16 @@ class RecordForm(msgspec.Struct, frozen=True):
     env: _EnvFacts = _EnvFacts()
     policy: _PolicyFacts = _PolicyFacts()
     metrics: list[str] = []
-    probe: dict[str, Any] | None = None
+    probe: _Probe | None = None
     adapter: list[str] | None = None
     limits: dict[str, float | None] = {}
     advisories: list[Advisory] = []
     versions: dict[str, str] = {}
+    argv: list[Any] | None = None
+    sessions: list[_Sitting] | None = None
+    actuators: list[_Actuator] | None = None
+    host: dict[str, Any] | None = None
+    git: dict[str, Any] | None = None
 
 
 class _Time(msgspec.Struct, frozen=True):

@@ -58,7 +58,8 @@ class StoredRun(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """Name of the folder."""
-        return self.folder.name
+        name = self.folder.name
+        return name if name not in ("", "..") else self.folder.resolve().name
 
     @property
     def planned(self) -> int:

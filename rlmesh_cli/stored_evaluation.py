@@ -65,6 +65,7 @@ def evaluation_of(run: StoredRun) -> Evaluation:
         seconds=time.get("total", 0.0),
         in_flight=stored.get("in_flight", 0),
         lanes=run.record.get("env", {}).get("lanes", 1),
+        sittings=len(run.record.get("sessions") or ()) or 1,
         workers=time.get("workers", 1),
         discarded=run.discarded,
         is_chunked="_chunk" in policy.get("corner", "") and run.record["route"].get("ensemble") is None,

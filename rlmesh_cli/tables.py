@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -92,7 +93,7 @@ def _episode_table(evaluation: Evaluation, *, every: bool, width: int) -> tuple[
     title = f"episodes (all {len(rows)})"
     if not every and len(rows) > _FIRST + _WORST:
         first, others = rows[:_FIRST], rows[_FIRST:]
-        rest = sorted(others, key=lambda row: (not row.is_error, row.return_))
+        rest = sorted(others, key=lambda row: (not row.is_error, math.isnan(row.return_), row.return_))
         chosen = [*first, *sorted(rest[:_WORST], key=lambda row: row.index)]
         title = f"episodes (first {_FIRST} and worst {_WORST} of the others; --all lists {len(rows)})"
     columns = _episode_columns(chosen)

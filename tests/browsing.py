@@ -36,7 +36,7 @@ def started() -> Iterator[Any]:
 class Opened:
     """A page in a browser, with what it complained of and what it asked for."""
 
-    def __init__(self, page: Any, file: Path) -> None:
+    def __init__(self, page: Any, file: Path, waits_for: str = "html.drawn") -> None:
         self.page = page
         self.said: list[str] = []
         self.asked: list[str] = []
@@ -46,7 +46,7 @@ class Opened:
         page.on("request", lambda request: self.asked.append(request.url))
         self.url = file.as_uri()
         page.goto(self.url)
-        page.wait_for_selector("html.drawn")
+        page.wait_for_selector(waits_for)
 
     def is_quiet(self) -> bool:
         """Tell whether nothing was complained of, and nothing asked for but the file itself."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 
 import msgspec
@@ -20,12 +21,22 @@ class Bins(msgspec.Struct, frozen=True):
 
     def of(self, value: float) -> int:
         """Return the bin of a value, in [0, count)."""
-        place = math.floor(value / self.width - self.start / self.width)
-        return min(max(place, 0), self.count - 1)
+        place = min(max(math.floor(value / self.width - self.start / self.width), 0), self.count - 1)
+        # A quotient may be rounded to the other side of an end; `span` is what bars and filters go by.
+        if place > 0 and value < self.span(place)[0]:
+            return place - 1
+        return place + 1 if place < self.count - 1 and value >= self.span(place)[1] else place
 
     def span(self, place: int) -> tuple[float, float]:
         """Return both ends of a bin."""
-        return self.start + place * self.width, self.start + (place + 1) * self.width
+        return self._end(place), self._end(place + 1)
+
+    def _end(self, place: int) -> float:
+        # Below 1 a width is 1/2, 1/5, 1/10, ...: a quotient of whole numbers is 0.3, a sum 0.30000000000000004.
+        parts = 1 / self.width
+        if self.width >= 1 or not math.isfinite(parts):
+            return self.start + place * self.width
+        return (round(self.start / self.width) + place) / round(parts)
 
 
 def bins_of(values: Sequence[float], most: int = _MOST) -> Bins:
@@ -42,15 +53,20 @@ def bins_of(values: Sequence[float], most: int = _MOST) -> Bins:
     start = math.floor(low / width) * width
     if not math.isfinite(start):  # the round number below has no float
         start = low
-    return Bins(start, width, min(most + 1, math.floor(high / width - start / width) + 1))
+    bins = Bins(start, width, min(most + 1, math.floor(high / width - start / width) + 1))
+    # Quotients may have been rounded past an end.
+    if bins.span(0)[0] > low:
+        bins = Bins(start - width, width, bins.count)
+    return Bins(bins.start, width, bins.count + 1) if bins.span(bins.count - 1)[1] <= high else bins
 
 
 def round_up(width: float) -> float:
-    """Return the next of 1, 2, 5, 10, 20, ... and their tenths; 0 for 0."""
+    """Return the next of 1, 2, 5, 10, 20, ... and their tenths; 0 for 0, and the greatest float where none is."""
     if width <= 0:
         return 0.0
-    power = 10.0 ** math.floor(math.log10(width))
-    return next((nice * power for nice in _NICE if nice * power >= width), 10 * power)
+    most = sys.float_info.max
+    power = 10.0 ** math.floor(math.log10(min(width, most)))
+    return min(most, next((nice * power for nice in _NICE if nice * power >= width), 10 * power))
 
 
 def block_size(count: int, most: int) -> int:

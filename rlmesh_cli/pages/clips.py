@@ -41,11 +41,17 @@ class Footage(msgspec.Struct, frozen=True, kw_only=True):
 def footage_of(run: StoredRun) -> Footage:
     """Look into a run's folder; a folder that cannot be read holds nothing, and neither does an empty file."""
     videos = defaultdict(list)
-    for path in _files(run.folder / "videos"):
+    # Links start from where the page is, which is told without links of the file system.
+    folder = run.folder.resolve()
+    for path in _files(folder / "videos"):
         match = _NAME.fullmatch(path.name)
         if match is not None and (size := _size(path)):
             videos[match[1]].append((match[2], path, size))
-    steps = {match[1]: path for path in _files(run.folder / "steps") if (match := _STEPS.fullmatch(path.name))}
+    steps = {
+        match[1]: path
+        for path in _files(folder / "steps")
+        if (match := _STEPS.fullmatch(path.name)) and _size(path)
+    }
     for known in videos.values():
         known.sort(key=lambda video: (video[0] is not None, video[0] or ""))
     return Footage(videos=dict(videos), steps=steps)
@@ -53,7 +59,7 @@ def footage_of(run: StoredRun) -> Footage:
 
 def _files(folder: Path) -> list[Path]:
     try:
-        return sorted(Path(entry.path) for entry in os.scandir(folder) if entry.is_file())
+        return sorted(path for path in folder.iterdir() if path.is_file())
     except OSError:
         return []
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from rlmesh_cli.episodes import EpisodeResult
-from rlmesh_cli.wording import number
+from rlmesh_cli.wording import counted, number
 
 from .bins import block_size
 from .facts import Figure, Outcome
@@ -21,8 +21,10 @@ def by_seed(rows: Sequence[EpisodeResult], *, prefix: str, listed: str) -> Figur
     kept = [row for row in rows if math.isfinite(row.return_)]
     if not kept:
         return None
-    if len(kept) > DRAWN:
-        return _bands([row for row in kept if not row.is_error] or kept, listed)
+    left_out = len(rows) - len(kept)
+    note = f" Left out: {left_out:,} without a finite return." if left_out else ""
+    if len(rows) > DRAWN:  # then not every episode has details
+        return _bands(kept, note, listed)
     is_seeded = counts_up(kept)
     traces = []
     for outcome, name in NAMES.items():
@@ -44,7 +46,7 @@ def by_seed(rows: Sequence[EpisodeResult], *, prefix: str, listed: str) -> Figur
     return Figure(
         id="by-seed",
         title="Return by seed",
-        caption="A point an episode. Choose one to see its details and its video.",
+        caption=f"A point an episode. Choose one to see its details and its video.{note}",
         spec={
             "data": traces,
             "layout": {
@@ -60,7 +62,9 @@ def by_seed(rows: Sequence[EpisodeResult], *, prefix: str, listed: str) -> Figur
     )
 
 
-def _bands(rows: Sequence[EpisodeResult], listed: str) -> Figure:
+def _bands(kept: Sequence[EpisodeResult], note: str, listed: str) -> Figure:
+    finished = [row for row in kept if not row.is_error]
+    rows, kind = (finished, "finished") if finished else (kept, "errored")
     size = block_size(len(rows), BLOCKS)
     blocks = [rows[start : start + size] for start in range(0, len(rows), size)]
     sorted_ = [sorted(row.return_ for row in block) for block in blocks]
@@ -76,8 +80,8 @@ def _bands(rows: Sequence[EpisodeResult], listed: str) -> Figure:
         id="by-seed",
         title="Return by seed",
         caption=(
-            f"{len(rows):,} finished episodes are too many for a point each: the median of {size:,} "
-            "neighbours in the plan, and a line from the least to the greatest."
+            f"{counted(len(rows), f'{kind} episode')}, too many for a point each: the median of {size:,} "
+            f"neighbours in the plan, and a line from the least to the greatest.{note}"
         ),
         spec={
             "data": [

@@ -104,8 +104,9 @@ class Meter(msgspec.Struct, frozen=True, kw_only=True):
 
     def share(self, value: float) -> float:
         """Return where a value lies on the axis, from 0 to 100."""
-        span = self.end - self.start
-        return min(100.0, max(0.0, (value - self.start) / span * 100)) if span > 0 else 50.0
+        # Halves, for the difference of two numbers may have no float.
+        span = self.end / 2 - self.start / 2
+        return min(100.0, max(0.0, (value / 2 - self.start / 2) / span * 100)) if span > 0 else 50.0
 
 
 class Facts(msgspec.Struct, frozen=True):

@@ -87,7 +87,7 @@ def amounts(
                 {
                     "type": "bar",
                     "orientation": "h",
-                    "y": [plotted(name, 24) for name, _, _ in parts],
+                    "y": _labels([name for name, _, _ in parts]),
                     "x": [amount for _, amount, _ in parts],
                     "text": [plotted(text) for _, _, text in parts],
                     "textposition": "auto",
@@ -110,3 +110,11 @@ def amounts(
             rows=tuple(Row((Cell(name), Cell(text, amount))) for name, amount, text in parts),
         ),
     )
+
+
+def _labels(names: Sequence[str]) -> list[str]:
+    """Return names as plots show them; numbered where short ones would be the same, and their bars one."""
+    labels = [plotted(name, 24) for name in names]
+    if len(set(labels)) == len(labels):
+        return labels
+    return [f"{at + 1}. {plotted(name, 20)}" for at, name in enumerate(names)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Collection, Iterable, Sequence
 
 from rlmesh_cli.documents import shortened
@@ -33,7 +34,11 @@ def choose(
     parts = {
         "with a video": [row for row in rows if row.episode_id in filmed][:quarter],
         "that errored": [row for row in rows if row.is_error][:quarter],
-        "of the lowest return": heapq.nsmallest(quarter, rows, key=lambda row: (row.return_, row.index)),
+        "of the lowest return": heapq.nsmallest(
+            quarter,
+            (row for row in rows if not math.isnan(row.return_)),
+            key=lambda row: (row.return_, row.index),
+        ),
     }
     chosen = {row.index: row for part in parts.values() for row in part}
     first = 0
@@ -77,7 +82,9 @@ def episode_table(
             Row(
                 tuple(_cells(row, footage, has_error=has_error, has_clips=has_clips)),
                 entry=f"{prefix}{row.index}",
-                marks={"index": row.index, "return": row.return_, "length": row.length},
+                # Bars of return and length count finished episodes alone.
+                marks={"index": row.index}
+                | ({} if row.is_error else {"return": row.return_, "length": row.length}),
             )
             for row in rows
         ),

@@ -54,7 +54,7 @@ def differences(pairs: Sequence[Pair], keys: Sequence[str], *, listed: str) -> F
     ]
     if not kept:
         return None
-    if len(kept) > DRAWN:
+    if len(pairs) > DRAWN:  # then not every pair has details
         return _blocks([(place, difference_of(pair)) for place, pair, _ in kept], listed)
     is_seeded = counts_up([pair.base for _, pair, _ in kept])
     traces = []
@@ -134,7 +134,7 @@ def _blocks(values: Sequence[tuple[int, float]], listed: str) -> Figure:
 def against(pairs: Sequence[Pair], keys: Sequence[str]) -> Figure | None:
     """Return the returns of NEW over those of BASE; None where there is none, or too many to be drawn."""
     kept = [(pair, key) for pair, key in zip(pairs, keys, strict=True) if math.isfinite(difference_of(pair))]
-    if not kept or len(kept) > DRAWN:
+    if not kept or len(pairs) > DRAWN:
         return None
     values = [value for pair, _ in kept for value in (pair.base.return_, pair.new.return_)]
     ends = [min(values), max(values)]

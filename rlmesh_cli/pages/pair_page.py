@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from rlmesh_cli.claims import claim, notes_on_comparison
@@ -80,7 +81,7 @@ def pair_page(
             Section("runs", "Runs", (_sides_table(base, new), *_bars(base, new))),
             Section("metrics", "Metrics", (_metrics_table(comparison),)),
             Section("plots", "Plots", drawn_blocks),
-            Section("flips-section", "Flips", tuple(_flip_blocks(comparison, keys))),
+            Section("flips-section", "Flips", tuple(_flip_blocks(comparison, keys, set(listed)))),
             Section("divergence", "First divergence", _divergence(base, new, divergence)),
             Section(
                 "pairs-section",
@@ -126,15 +127,8 @@ def _meter(metric: MetricComparison, comparison: Comparison) -> Meter:
     """Return a difference with its interval around 0."""
     rows = {name: value for name, value in metric_rows(metric, comparison) if value}
     interval = metric.interval
-    reach = max(
-        abs(value)
-        for value in (
-            metric.difference,
-            metric.margin or 0.0,
-            *(() if interval is None else (interval.low, interval.high)),
-            1e-12,
-        )
-    )
+    ends = () if interval is None else (interval.low, interval.high)
+    reach = max(map(abs, (metric.difference, metric.margin or 0.0, *ends))) or 1.0
     unit = " points" if metric.metric == SUCCESS else ""
     scale = 100 if metric.metric == SUCCESS else 1
     reach = round_up(reach * 1.05 * scale) / scale
@@ -174,7 +168,7 @@ def _sides_table(base: Opened, new: Opened) -> Table:
     return Table(
         id="run-table",
         caption="Both runs",
-        columns=(Column("run"), Column("policy"), Column("name", "text"), Column("what it shows", "text")),
+        columns=(Column("run"), Column("policy", "text"), Column("name", "text"), Column("what it shows", "text")),
         rows=tuple(
             Row((Cell(side), Cell(known.called), Cell(known.run.name), Cell(run_claim(known.evaluation))))
             for side, known in (("BASE", base), ("NEW", new))
@@ -198,10 +192,8 @@ def _choose(pairs: Sequence[Pair]) -> tuple[list[int], str]:
     quarter = LISTED // 4
     flips = [place for place, pair in enumerate(pairs) if kind_of(pair) in ("gained", "lost")][:quarter]
     errored = [place for place, pair in enumerate(pairs) if pair.is_error][:quarter]
-    by_difference = sorted(
-        range(len(pairs)),
-        key=lambda place: (-abs(difference_of(pairs[place])) if not pairs[place].is_error else 0.0, place),
-    )[:quarter]
+    known = [place for place, pair in enumerate(pairs) if not math.isnan(difference_of(pair))]
+    by_difference = sorted(known, key=lambda place: (-abs(difference_of(pairs[place])), place))[:quarter]
     chosen = dict.fromkeys([*flips, *errored, *by_difference])
     for place in range(len(pairs)):
         if len(chosen) >= LISTED:
@@ -271,7 +263,8 @@ def _pair_row(pair: Pair, key: str, place: int, base: Opened, new: Opened) -> Ro
     )
 
 
-def _flip_blocks(comparison: Comparison, keys: Sequence[str]) -> Iterable[Block]:
+def _flip_blocks(comparison: Comparison, keys: Sequence[str], listed: Collection[int]) -> Iterable[Block]:
+    """Return the pairs that flipped, as far as they are listed: those have details that can be opened."""
     metric = next((known for known in comparison.metrics if known.gained is not None), None)
     if metric is None:
         yield Sentences((Sentence("Success was not reported in both runs, so nothing can flip.", "note"),))
@@ -286,8 +279,10 @@ def _flip_blocks(comparison: Comparison, keys: Sequence[str]) -> Iterable[Block]
     }
     rows = []
     for kind, flips in (("lost", lost), ("gained", gained)):
-        for flip in flips[: LISTED // 4]:
+        for flip in flips:
             place, pair = places[flip.base_index, flip.new_index]
+            if place not in listed:
+                continue
             rows.append(
                 Row(
                     (

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from rlmesh_cli.control_results import PairedDifference
 from rlmesh_cli.documents import shortened
 from rlmesh_cli.evaluation import Evaluation
 from rlmesh_cli.exits import Exit
@@ -16,6 +17,7 @@ from rlmesh_cli.reports.report import Report, bars
 from rlmesh_cli.run_lists import policy_name
 from rlmesh_cli.run_reader import StoredRun
 from rlmesh_cli.stored_evaluation import evaluation_of, notes_on
+from rlmesh_cli.stored_tables import moment
 from rlmesh_cli.summary_rows import summary_rows
 from rlmesh_cli.times import time_ledger
 from rlmesh_cli.wording import counted, level, number, signed
@@ -121,8 +123,7 @@ def run_page(known: Opened, folder: Path, *, made: str) -> Page:
 
 def lead_of(known: Opened) -> str:
     """Return where a run is from, in a line."""
-    started = str(known.run.record.get("started_at", "")).removesuffix("+00:00").replace("T", " ")
-    return f"{known.run.name} · {started} UTC · {known.evaluation.status}"
+    return f"{known.run.name} · {moment(known.run.record['started_at'])} · {known.evaluation.status}"
 
 
 def bars_of(known: Opened) -> tuple[Sentence, ...]:
@@ -173,7 +174,7 @@ def control_blocks(evaluation: Evaluation) -> tuple[Table, ...]:
                         (
                             Cell(control.name),
                             Cell(name),
-                            Cell(f"{found.pairs:,}", found.pairs),
+                            Cell(_pairs_text(found), found.pairs),
                             Cell(number(found.policy), found.policy),
                             Cell(number(found.control), found.control),
                             Cell(_difference(found.difference, found.interval), found.difference),
@@ -185,6 +186,10 @@ def control_blocks(evaluation: Evaluation) -> tuple[Table, ...]:
     numbers = [Column(name, "number") for name in ("pairs", "policy", "control")]
     columns = (Column("policy beside"), Column("metric"), *numbers, Column("difference", "text"))
     return (Table(id="controls", caption="Controls on the same episodes", columns=columns, rows=tuple(rows)),)
+
+
+def _pairs_text(found: PairedDifference) -> str:
+    return f"{found.pairs:,}, {found.left_out:,} left out" if found.left_out else f"{found.pairs:,}"
 
 
 def _difference(value: float, interval: Interval | None) -> str:
@@ -283,8 +288,7 @@ def _times(known: Opened) -> Figure | None:
         "recording": ledger.recording,
         "harness": ledger.harness,
     }
-    sittings = len(known.run.record.get("sessions") or ())
-    of = "the last sitting" if sittings > 1 else "the run"
+    of = "the last sitting" if evaluation.sittings > 1 else "the run"
     rate = "" if ledger.steps_per_second is None else f", {ledger.steps_per_second:,.0f} steps/s"
     caption = f"{ledger.total:.2f} s of {of}: {counted(ledger.steps, 'step')}{rate}."
     if ledger.workers > 1:

@@ -86,7 +86,7 @@ def _runs_table(runs: Sequence[Opened]) -> Table:
         is_sortable=True,
         columns=(
             Column("run", "number"),
-            Column("policy"),
+            Column("policy", "text"),
             *([Column("environment")] if _envs(runs) > 1 else []),
             Column("status"),
             Column("success", "number"),

@@ -130,12 +130,18 @@ def bars(report: Report) -> list[Bar]:
 
 
 def _gate_bar(verdict: GateVerdict, part: str) -> Bar:
-    value = "was not measured" if verdict.value is None else f"is {exact(verdict.value)}"
+    what = verdict.metric if verdict.held == "value" else f"the {verdict.held} end of {verdict.metric}"
+    if verdict.value is not None:
+        measured = f"{what} is {exact(verdict.value)}"
+    elif verdict.point is not None:
+        measured = f"{verdict.metric} is {exact(verdict.point)}, of which there is no interval"
+    else:
+        measured = f"{verdict.metric} was not measured"
     bar = verdict.gate.removeprefix(verdict.metric).strip()
     return Bar(
         name=f"gate {verdict.gate}",
         state="undecided" if part or verdict.is_open else "met" if verdict.passed else "missed",
-        text=f"{verdict.metric} {value}, bar {bar}{part}",
+        text=f"{measured}, bar {bar}{part}",
     )
 
 

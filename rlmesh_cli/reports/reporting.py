@@ -126,7 +126,7 @@ class Reporting:
 
         try:
             target = self._page or open_target(folder / REPORT, "--report")
-            write_report(target, run_html(read_run(folder), target.path.parent))
+            write_report(target, run_html(read_run(folder), target.folder))
         except NoEpisodeError as error:
             say(f"rlmesh: no report: {printable(error.cause)}")
             return None

@@ -29,6 +29,12 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     path: Path
     way: Way
 
+    @property
+    def folder(self) -> Path:
+        """Where it will be looked for: the folder of the file, of a pipe or a device the one we were called in."""
+        real = self.path.resolve()
+        return real.parent if self.way in ("whole", "append") or real.is_file() else Path.cwd()
+
 
 def open_target(path: Path, flag: str, *, appends: bool = False) -> Target:
     """Look at the file that a flag names, without touching it.

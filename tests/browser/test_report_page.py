@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from browsing import MISSING, Opened, started
-from cli_toys import row
+from cli_toys import errored, row
 from pages_toys import EVIL, evil_folder, run_folder
 from stored import rows
 
@@ -34,9 +35,9 @@ def browser() -> Iterator[Any]:
 def look(browser) -> Iterator[Any]:
     contexts = []
 
-    def opened(file: Path, **options: Any) -> Opened:
+    def opened(file: Path, waits_for: str = "html.drawn", **options: Any) -> Opened:
         contexts.append(browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options}))
-        return Opened(contexts[-1].new_page(), file)
+        return Opened(contexts[-1].new_page(), file, waits_for)
 
     yield opened
     for context in contexts:
@@ -103,6 +104,42 @@ def test_table_is_sorted_by_a_header_and_filtered_by_typing(look, filmed):
     page.fill(".filter", "2 videos")
     assert opened.column("episode-table", 1) == ["2"]
     assert page.inner_text(".count") == "1 of 8 rows"
+    assert opened.is_quiet()
+
+
+def test_what_has_no_number_stays_last_whichever_way_is_sorted(look, tmp_path):
+    values = [2.0, math.nan, -3.0, math.inf, 10.0]
+    made = [row(at, seed=at, return_=value, start_hash=f"{at:016x}") for at, value in enumerate(values)]
+    opened = look(written_page(run_folder(tmp_path / "run", made)))
+    head = "#episode-table th:nth-child(3) button"
+    opened.page.click(head)
+    assert opened.column("episode-table", 3) == ["-3", "2", "10", "nan", "nan"]
+    opened.page.click(head)
+    assert opened.column("episode-table", 3) == ["10", "2", "-3", "nan", "nan"]
+    assert opened.is_quiet()
+
+
+def test_filter_looks_into_each_cell_alone(look, filmed):
+    """Episode 2 and seed 12 beside one another are no 212; brackets and stars are letters."""
+    opened = look(filmed)
+    for text, shown in (("212", []), ("12", ["2"]), (".*", []), ("[", []), ("", list("01234567"))):
+        opened.page.fill(".filter", text)
+        assert opened.column("episode-table", 1) == shown, text
+    assert opened.is_quiet()
+
+
+def test_bar_of_fractions_says_its_ends_in_short(look, tmp_path):
+    made = [row(at, seed=at, return_=value, start_hash=f"{at:016x}") for at, value in enumerate([0.1, 0.3, 0.5])]
+    opened = look(written_page(run_folder(tmp_path / "run", made)))
+    page = opened.page
+    page.locator("#plot-returns").scroll_into_view_if_needed()
+    bars = page.locator("#plot-returns .barlayer .point path")
+    boxes = [box for bar in bars.all() if (box := bar.bounding_box()) and box["height"] > 9]
+    assert len(boxes) == 3
+    page.mouse.click(boxes[1]["x"] + boxes[1]["width"] / 2, boxes[1]["y"] + boxes[1]["height"] / 2)
+    page.wait_for_selector(".range:not([hidden])")
+    assert opened.column("episode-table", 3) == ["0.30"]
+    assert page.inner_text(".range").startswith("return 0.3 to below 0.32")
     assert opened.is_quiet()
 
 
@@ -247,6 +284,24 @@ def test_two_runs_show_a_pair(look, tmp_path):
     assert opened.is_quiet()
 
 
+@pytest.mark.parametrize("width", [360, 1280])
+def test_legend_of_many_kinds_leaves_room_for_the_squares(width, look, tmp_path):
+    values: list[list[bool | None]] = [[True, True, False, False, None], [True, False, True, False, None]]
+    folders = []
+    for name, made in zip(("base", "new"), map(rows, values), strict=True):
+        folders.append(run_folder(tmp_path / name, [*made, errored(5, seed=5, start_hash="5" * 16)]))
+    opened = look(written_page(*folders), viewport={"width": width, "height": 900})
+    page = opened.page
+    assert page.locator("#plot-flips .legend .traces").count() == 6
+    squares = page.locator("#plot-flips .heatmaplayer image").bounding_box()
+    axis = page.locator("#plot-flips .xtitle").bounding_box()
+    legend = page.locator("#plot-flips .legend").bounding_box()
+    assert squares["height"] > 12
+    assert legend["y"] >= axis["y"] + axis["height"] - 2
+    assert page.locator("#plot-flips .legend .scrollbar").bounding_box()["height"] == 0
+    assert opened.is_quiet()
+
+
 def test_several_runs_stand_beside_one_another(look, tmp_path):
     folders = [run_folder(tmp_path / f"run{at}", rows([True] * at + [False] * (5 - at))) for at in range(3)]
     opened = look(written_page(*folders))
@@ -277,4 +332,19 @@ def test_print_is_light_and_has_all_rows(look, filmed):
     assert page.evaluate("getComputedStyle(document.querySelector('.box')).maxHeight") == "none"
     assert not page.is_visible("nav")
     page.wait_for_function(f"() => {MARK} === '{BLUE}'")
+    assert opened.is_quiet()
+
+
+def test_print_opens_what_is_folded_and_folds_that_alone(look, tmp_path):
+    """Three runs that errored have nothing to plot; one part was opened by hand."""
+    folders = [run_folder(tmp_path / f"run{at}", [errored(0)]) for at in range(3)]
+    opened = look(written_page(*folders), waits_for="#run-3")
+    page = opened.page
+    parts = page.locator("main details")
+    count = parts.count()
+    page.click("#run-1 details:first-of-type > summary")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("main details[open]").count() == count
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("main details[open]").count() == 1
     assert opened.is_quiet()

@@ -9,24 +9,26 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import plotly.graph_objects
 import pytest
 from cli_toys import ROOT, errored, play, row
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pages_toys import EVIL, data_of, evil_folder, run_folder
 from stored import golden_copy, rows
 
 from rlmesh_cli.comparing import Judging, compare
+from rlmesh_cli.control_results import ControlResult, PairedDifference
 from rlmesh_cli.pages import clips
 from rlmesh_cli.pages.bins import bins_of, block_size
-from rlmesh_cli.pages.facts import Figure, Figures, Page
+from rlmesh_cli.pages.facts import Figure, Figures, Meter, Page, Table
 from rlmesh_cli.pages.labels import plotted, scripted
 from rlmesh_cli.pages.listing import choose
 from rlmesh_cli.pages.making import pair_html, run_html, several_html
 from rlmesh_cli.pages.pair_page import pair_page
-from rlmesh_cli.pages.run_page import opened, run_page
+from rlmesh_cli.pages.run_page import control_blocks, opened, run_page
 from rlmesh_cli.run_reader import read_run
 
 
@@ -38,6 +40,12 @@ def figures_of(page: Page) -> dict[str, Figure]:
     """Return the plots of a page by their ids."""
     blocks = [block for section in page.sections for block in section.blocks]
     return {figure.id: figure for block in blocks if isinstance(block, Figures) for figure in block.items}
+
+
+def tables_of(page: Page) -> dict[str, Table]:
+    """Return the tables of a page's sections by their ids."""
+    blocks = [block for section in page.sections for block in section.blocks]
+    return {block.id: block for block in blocks if isinstance(block, Table)}
 
 
 class Reader(HTMLParser):
@@ -184,6 +192,20 @@ def test_actuators_are_shares_of_what_was_sent(tmp_path):
     assert (bars["y"], bars["x"], bars["text"]) == (["arm"], [25.0], ["25.0 %, 5.0 % clipped"])
 
 
+def test_actuators_with_one_long_beginning_have_a_bar_each(tmp_path):
+    """Bars of one label would be drawn over one another."""
+    name = "left_arm_end_effector_position"
+    use = [
+        {"role": f"{name}_{leaf}", "values": 10, "clipped": 0, "saturated": count}
+        for leaf, count in zip("xyz", (1, 2, 3), strict=True)
+    ]
+    figures = figures_of(page_of(run_folder(tmp_path / "run", rows([True]), actuators=use)))
+    bars = figures["actuators"].spec["data"][0]
+    assert len(set(bars["y"])) == 3
+    assert bars["y"][1].startswith("2. left_arm")
+    assert bars["x"] == [10.0, 20.0, 30.0]
+
+
 @pytest.mark.parametrize("count", [1, 7, 130, 700, 2500])
 def test_plots_are_as_plotly_takes_them(count, tmp_path):
     made = [row(at, seed=at, success=at % 2 == 0, start_hash=f"{at:016x}") for at in range(count)]
@@ -228,6 +250,18 @@ def test_bins_of_any_float_have_no_error(values):
     assert bins.width > 0
 
 
+@given(st.lists(st.decimals(-50, 50, places=2).map(float), min_size=1, max_size=60))
+@example([0.1, 0.3, 0.5])
+@example([0.1, 0.6, 1.0])
+@example([-0.04, 0.3, 4.8])
+def test_every_value_lies_within_the_ends_of_its_bin(values):
+    """A click on a bar keeps the rows between its ends, which are those that it counts."""
+    bins = bins_of(values)
+    for value in values:
+        low, high = bins.span(bins.of(value))
+        assert low <= value < high
+
+
 @pytest.mark.parametrize(
     ("values", "start", "width", "count"),
     [
@@ -247,7 +281,98 @@ def test_blocks_have_round_sizes(count, size):
     assert block_size(count, 100) == size
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "value", "share"),
+    [(-1e308, 1e308, 0.0, 50.0), (-1.7e308, 1.7e308, 8.5e307, 75.0), (0.0, 4.0, 1.0, 25.0), (2.0, 2.0, 2.0, 50.0)],
+)
+def test_place_on_an_axis_is_a_share_of_any_span(start, end, value, share):
+    meter = Meter(name="", value="", text="", start=start, end=end, ends=("", ""))
+    assert meter.share(value) == pytest.approx(share)
+
+
+def test_bars_count_the_rows_that_a_click_leaves(tmp_path):
+    """Rows keep the number by which a bar picks them only where the bar counts them."""
+    made = [row(at, seed=at, return_=at / 10, success=True, start_hash=f"{at:016x}") for at in range(30)]
+    made += [errored(30, return_=0.45), row(31, return_=math.nan)]
+    page = page_of(run_folder(tmp_path / "run", made))
+    (bars,) = figures_of(page)["returns"].spec["data"]
+    table = tables_of(page)["episode-table"]
+    for (low, high), count in zip(bars["customdata"], bars["y"], strict=True):
+        assert sum(low <= row.marks.get("return", math.nan) < high for row in table.rows) == count
+
+
+def test_control_says_how_many_pairs_it_leaves_out(tmp_path):
+    found = PairedDifference(pairs=3, policy=2.0, control=1.0, difference=1.0, interval=None, left_out=2)
+    made = opened(read_run(run_folder(tmp_path / "run", rows([True]))))
+    control = ControlResult(name="zero", episodes=5, errors=2, success=None, returns=found)
+    made.evaluation.controls = (control,)
+    (table,) = control_blocks(made.evaluation)
+    assert [cell.text for cell in table.rows[0].cells] == ["zero", "return", "3, 2 left out", "2", "1", "+1"]
+
+
 # What is left out
+
+
+def test_returns_that_are_no_number_do_not_hide_the_worst(tmp_path):
+    """They have no place in an order; neither have their differences."""
+    rng = np.random.default_rng(1)
+    values = rng.permutation(6000).astype(float).tolist()
+    values[::7] = [math.nan] * len(values[::7])
+    made = [row(at, seed=at, return_=value, start_hash=f"{at:016x}") for at, value in enumerate(values)]
+    chosen, _ = choose(made, (), most=400)
+    worst = sorted((value, at) for at, value in enumerate(values) if not math.isnan(value))[:100]
+    assert {at for _, at in worst} <= {one.index for one in chosen}
+    base = read_run(run_folder(tmp_path / "base", made))
+    new = read_run(run_folder(tmp_path / "new", [msgspec.structs.replace(one, return_=0.0) for one in made]))
+    page = pair_page(opened(base), opened(new), compare(base, new, Judging()), tmp_path, divergence=None, made="")
+    greatest = sorted(((value, at) for at, value in enumerate(values) if not math.isnan(value)), reverse=True)[
+        :500
+    ]
+    assert {f"p{at}" for _, at in greatest} <= {entry.key for entry in page.entries}
+
+
+def test_points_are_drawn_only_where_all_have_details(tmp_path):
+    """Otherwise a click on some of them would do nothing."""
+    made = [
+        row(at, seed=at, return_=math.inf if at < 600 else 1.0, success=True, start_hash=f"{at:016x}")
+        for at in range(2500)
+    ]
+    folders = [run_folder(tmp_path / name, made) for name in ("base", "new")]
+    base, new = map(read_run, folders)
+    pages = [
+        page_of(folders[0]),
+        pair_page(opened(base), opened(new), compare(base, new, Judging()), folders[1], divergence=None, made=""),
+    ]
+    for page, name in zip(pages, ("by-seed", "differences"), strict=True):
+        figure = figures_of(page)[name]
+        assert figure.picks != "entry"
+        assert "too many for a" in figure.caption
+    assert "Left out: 600 without a finite return." in figures_of(pages[0])["by-seed"].caption
+
+
+def test_every_flip_that_is_listed_can_be_opened(tmp_path):
+    """Flips of one kind come first here, and fill what is listed of both."""
+    values = [True] * 600 + [False] * 2400
+    base = read_run(run_folder(tmp_path / "base", rows(values)))
+    new = read_run(
+        run_folder(tmp_path / "new", rows([not value for value in values[:600]] + [False] * 1900 + [True] * 500))
+    )
+    page = pair_page(opened(base), opened(new), compare(base, new, Judging()), tmp_path, divergence=None, made="")
+    flips = tables_of(page)["flip-table"]
+    assert {row.entry for row in flips.rows} <= {entry.key for entry in page.entries}
+    assert flips.note == f"{1100 - len(flips.rows):,} more flips are left out."
+
+
+@pytest.mark.parametrize("value", [9e307, 9.5e307, 8e306])
+def test_pairs_as_far_apart_as_floats_go_have_a_page(value, tmp_path):
+    made = {name: rows([True] * 3, return_=sign * value) for name, sign in (("base", -0.9), ("new", 0.95))}
+    base, new = (read_run(run_folder(tmp_path / name, rows_)) for name, rows_ in made.items())
+    page = pair_page(opened(base), opened(new), compare(base, new, Judging()), tmp_path, divergence=None, made="")
+    meter = page.top[0].items[1]
+    assert meter.point == pytest.approx(1.85 * value)
+    assert math.isfinite(meter.end)
+    assert meter.end >= meter.point
+    assert 50 < meter.share(meter.point) <= 100
 
 
 def test_of_many_episodes_the_filmed_the_errored_the_worst_and_the_first_are_listed():
@@ -352,6 +477,35 @@ def test_many_videos_are_links_until_one_is_opened(tmp_path, monkeypatch):
     assert data_of(page)["entries"]["e60"]["sides"][0]["clips"] == [["clip-60", "rendered"]]
 
 
+def test_junk_beside_videos_hides_none(filmed):
+    folder = filmed / "videos"
+    (folder / "ep-000003.mp4").symlink_to("ep-000003.mp4")  # leads to itself
+    (folder / "gone.mp4").symlink_to("nowhere")
+    (folder / "ep-000004.mp4").mkdir()
+    (filmed / "steps" / "ep-000001.parquet").touch()
+    footage = opened(read_run(filmed)).footage
+    assert {episode: len(videos) for episode, videos in footage.videos.items()} == {
+        "ep-000001": 2,
+        "ep-000002": 1,
+        "ep-000009": 1,
+    }
+    assert list(footage.steps) == ["ep-000002"]
+
+
+def test_run_that_a_link_leads_to_links_to_what_is_beside_the_page(filmed, tmp_path, monkeypatch):
+    monkeypatch.setattr(clips, "EMBEDDED", 10)
+    link = tmp_path / "link"
+    link.symlink_to(filmed)
+    page = run_html(read_run(link), filmed).decode()
+    assert 'src="videos/ep-000001.mp4"' in page
+
+
+def test_run_that_one_stands_in_has_its_name(tmp_path, monkeypatch):
+    folder = run_folder(tmp_path / "a run", rows([True]))
+    monkeypatch.chdir(folder)
+    assert page_of(Path(".")).lead.startswith("a run · ")
+
+
 def test_folder_whose_name_is_no_text_is_linked_byte_by_byte(filmed, tmp_path, monkeypatch):
     monkeypatch.setattr(clips, "EMBEDDED", 0)
     odd = tmp_path / os.fsdecode(b"run-\xff")
@@ -449,6 +603,14 @@ def test_pair_page_says_what_compare_says(tmp_path):
     bars = {trace["name"]: trace for trace in figures_of(page)["differences"].spec["data"]}
     assert bars["NEW alone succeeded"]["x"] == [46, 47, 48, 49]
     assert bars["BASE alone succeeded"]["y"] == [-1.0, -1.0]
+
+
+def test_axis_of_no_difference_at_all_is_one_wide(tmp_path):
+    base, new = (read_run(run_folder(tmp_path / name, rows([None] * 3))) for name in ("base", "new"))
+    page = pair_page(opened(base), opened(new), compare(base, new, Judging()), tmp_path, divergence=None, made="")
+    (meter,) = page.top[0].items
+    assert (meter.start, meter.point, meter.end) == (-2, 0, 2)
+    assert meter.ends == ("NEW worse -2", "2 NEW better")
 
 
 def test_pairs_that_errored_have_no_difference(tmp_path):

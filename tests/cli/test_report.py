@@ -84,11 +84,41 @@ def test_page_on_standard_output_is_alone_there(tmp_path):
     assert done.stdout.rstrip().endswith(b"</html>")
 
 
+def test_page_on_standard_output_links_from_where_it_goes(tmp_path):
+    """Into a file, links start from there; into a pipe, from where we were called."""
+    folder = run_folder(tmp_path / "run", rows([True]))
+    (folder / "steps").mkdir()
+    (folder / "steps" / "ep-000001.parquet").write_bytes(b"PAR1")
+    path = os.pathsep.join(map(str, (ROOT, ROOT / "adapters", ROOT / "envs")))
+    words = [sys.executable, "-m", "rlmesh_cli", "report", str(folder), "--file", "/dev/stdout"]
+    keywords = {"env": {**os.environ, "PYTHONPATH": path}, "check": True, "cwd": tmp_path}
+    piped = subprocess.run(words, stdout=subprocess.PIPE, **keywords).stdout
+    assert b'"run/steps/ep-000001.parquet"' in piped
+    (tmp_path / "pages").mkdir()
+    with (tmp_path / "pages" / "page.html").open("wb") as file:
+        subprocess.run(words, stdout=file, **keywords)
+    assert b'"../run/steps/ep-000001.parquet"' in (tmp_path / "pages" / "page.html").read_bytes()
+
+
 def test_file_that_cannot_be_written_is_refused(desk):
     desk.put("run", rows([True]))
     said = desk.report("run", "--file", str(desk.folder / "none" / "page.html"), code=2)
     assert "there is no folder" in said
     assert "at    --file" in said
+
+
+@pytest.mark.parametrize("name", ["run.json", "episodes.jsonl", "videos/ep-000001.mp4"])
+def test_page_never_takes_the_place_of_what_a_run_holds(name, desk):
+    folder = desk.put("run", rows([True]))
+    file = folder / name
+    file.parent.mkdir(exist_ok=True)
+    held = file.read_bytes() if file.exists() else b"video"
+    file.write_bytes(held)
+    desk.put("other", rows([True]))
+    said = desk.report("run", "other", "--file", str(file), code=2)
+    assert f"{file} belongs to run `run`" in said
+    assert "name another file, such as page.html" in said
+    assert file.read_bytes() == held
 
 
 def test_run_whose_folder_takes_no_page_is_told_of_the_flag(desk):

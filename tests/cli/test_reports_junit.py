@@ -92,6 +92,21 @@ def test_gate_is_a_case_and_a_missed_one_a_failure_with_value_and_bar():
     }
 
 
+@pytest.mark.parametrize(
+    ("held", "value", "point", "text"),
+    [
+        ("lower", 0.71, 0.82, "the lower end of success_rate is 0.71, bar >= 0.8"),
+        ("lower", None, 0.82, "success_rate is 0.82, of which there is no interval, bar >= 0.8"),
+        ("value", None, None, "success_rate was not measured, bar >= 0.8"),
+    ],
+)
+def test_bar_says_which_number_was_held_against_it(held, value, point, text):
+    gate = {"gate": "success_rate >= 0.8", "metric": "success_rate", "op": ">=", "passed": False}
+    verdict = GateVerdict(held=held, value=value, point=point, **gate)
+    suite = read(junit_xml(report(evaluation(GOOD, verdicts=[verdict]))))
+    assert outcomes(suite) == {"gate success_rate >= 0.8": ("failure", text)}
+
+
 def test_value_is_not_rounded_up_to_its_bar():
     verdict = GateVerdict(gate="mean_return >= 0.9", metric="mean_return", op=">=", value=0.8999, passed=False)
     suite = read(junit_xml(report(evaluation(GOOD, verdicts=[verdict]))))

@@ -190,6 +190,18 @@ def test_damaged_json_is_named(name, data, words, tmp_path):
     [
         (lambda record: record.pop("seeds"), "Object missing required field `seeds`"),
         (lambda record: record.update(seeds=[0, "1"]), "Expected `int`, got `str` - at `$.seeds[1]`"),
+        (lambda record: record.update(git="main"), "Expected `object | null`, got `str` - at `$.git`"),
+        (lambda record: record.update(host=[1]), "Expected `object | null`, got `array` - at `$.host`"),
+        (lambda record: record.update(sessions=[1]), "Expected `object`, got `int` - at `$.sessions[0]`"),
+        (lambda record: record.update(actuators=["arm"]), "Expected `object`, got `str` - at `$.actuators[0]`"),
+        (
+            lambda record: record["probe"].update(tests=5),
+            "Expected `array | null`, got `int` - at `$.probe.tests`",
+        ),
+        (
+            lambda record: record["route"]["policy"].update(params=[1]),
+            "Expected `object | null`, got `array` - at `$.route.policy.params`",
+        ),
         (lambda record: record["route"].update(horizon="8"), "at `$.route.horizon`"),
         (lambda record: record["route"]["env"].pop("id"), "`id` - at `$.route.env`"),
     ],

@@ -171,3 +171,14 @@ def test_damage_is_a_message_and_no_traceback(tmp_path):
     (folder / "run.json").write_text("{")
     assert "run.json is damaged" in refusal(folder)
     assert "is not there, nor" not in refusal(Path("nowhere"), "--out", tmp_path)
+
+
+def test_run_of_several_sittings_counts_no_calls_and_times_the_last(tmp_path):
+    """Calls and times are those of the last sitting, episodes those of all."""
+    folder = golden_copy(tmp_path)
+    assert " calls" in show(folder)
+    sessions = [{"argv": ["eval"], "played": 1}, {"argv": ["eval", "--resume"], "played": 1}]
+    change_json(folder, "run.json", lambda record: record.update(sessions=sessions))
+    shown = show(folder)
+    assert " calls" not in shown.partition("returns")[0]
+    assert "time of the last sitting" in shown

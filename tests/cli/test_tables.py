@@ -128,6 +128,12 @@ def test_few_episodes_are_all_listed():
     assert "episodes (all 12)" in text
 
 
+def test_returns_that_are_no_number_do_not_hide_the_worst():
+    values = [*[1.0] * 8, 5.0, math.nan, 4.0, 3.0, math.nan, 2.0, 9.0, 1.0, math.nan, 7.0]
+    rows = [row(index, return_=value) for index, value in enumerate(values)]
+    assert listed(shown(evaluation(rows))) == [*range(8), 10, 11, 13, 15]
+
+
 def test_of_many_episodes_the_first_and_the_worst_are_listed():
     rows = [row(index, return_=50.0 + (index * 7) % 30) for index in range(30)]
     rows[20] = errored(20, return_=500.0)

@@ -26,24 +26,32 @@
     }
     return trace;
   };
-  const laidOut = (figure, style, width) => {
+  // Rows of a legend beyond the first: its entries are as wide as the widest, and letters about 7 pixels.
+  const moreRows = (figure, width) => {
+    const names = figure.layout.showlegend === false ? [] : figure.data.filter((trace) => trace.name).map((trace) => trace.name);
+    const widest = Math.max(0, ...names.map((name) => name.length)) * 7 + 48;
+    const columns = Math.max(1, Math.floor(width / widest));
+    return Math.max(0, Math.ceil(names.length / columns) - 1);
+  };
+  const laidOut = (figure, style, width, room) => {
     const ink = style.getPropertyValue("--ink").trim();
     const muted = style.getPropertyValue("--muted").trim();
     const grid = style.getPropertyValue("--grid").trim();
     const paper = style.getPropertyValue("--paper").trim();
     const own = coloured(figure.layout, style);
+    const legend = 20 * moreRows(figure, room);
     const axis = (given = {}) => ({
       fixedrange: true, automargin: true, gridcolor: grid, zerolinecolor: grid, linecolor: grid, ...given,
       title: { ...(given.title || {}), standoff: 8, font: { size: 12, color: muted } },
       tickfont: { size: 12, color: muted },
     });
     return {
-      height: 300, margin: { l: 48, r: 12, t: 24, b: own.showlegend === false ? 44 : 76 }, dragmode: false,
+      margin: { l: 48, r: 12, t: 24, b: own.showlegend === false ? 44 : 76 + legend }, dragmode: false,
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: ink },
       legend: { orientation: "h", xref: "container", x: 0.01, yref: "container", y: 0, yanchor: "bottom", font: { color: ink } },
       hoverlabel: { align: "left", bgcolor: paper, bordercolor: muted, font: { color: ink } },
-      bargap: 0.06, ...own, ...(width ? { width } : {}), xaxis: axis(own.xaxis), yaxis: axis(own.yaxis),
+      bargap: 0.06, ...own, height: (own.height || 300) + legend, ...(width ? { width } : {}), xaxis: axis(own.xaxis), yaxis: axis(own.yaxis),
     };
   };
   const draw = (style, isPrinted) => Promise.all(data.figures.map((figure) => {
@@ -51,7 +59,7 @@
     const width = isPrinted ? (plot.closest(".wide") ? 680 : 320) : undefined;
     const traces = figure.data.map((trace) => scaled(coloured(trace, style), style));
     const options = { displayModeBar: false, responsive: !width, showTips: false };
-    return Plotly.react(plot, traces, laidOut(figure, style, width), options);
+    return Plotly.react(plot, traces, laidOut(figure, style, width, width || plot.clientWidth), options);
   }));
   const screen = () => getComputedStyle(document.documentElement);
   if (data.figures.length) {
@@ -70,30 +78,30 @@
       document.documentElement.classList.add("drawn");
     });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw(screen()));
-    const folded = all("details:not([open])").filter((node) => !node.closest(".figure"));
-    addEventListener("beforeprint", () => {
-      folded.forEach((node) => { node.open = true; });
-      draw(getComputedStyle(one(".light")), true);
-    });
-    addEventListener("afterprint", () => {
-      folded.forEach((node) => { node.open = false; });
-      draw(screen());
-    });
   }
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = all("details:not([open])").filter((node) => !node.closest(".figure"));
+    folded.forEach((node) => { node.open = true; });
+    draw(getComputedStyle(one(".light")), true);
+  });
+  addEventListener("afterprint", () => {
+    folded.forEach((node) => { node.open = false; });
+    draw(screen());
+  });
 
   // Tables: sorted by a header, filtered by text, outcome, and what a plot chose.
   const keyOf = (row, column) => {
     const cell = row.cells[column];
     const key = cell.dataset.key;
-    if (key === undefined) return cell.textContent.trim().toLowerCase();
-    const value = Number(key);
-    return key !== "" && !Number.isNaN(value) ? value : key.toLowerCase();
+    if (key !== undefined) return Number(key);
+    return cell.classList.contains("number") ? NaN : cell.textContent.trim().toLowerCase();
   };
-  const before = (a, b) => {
-    if (typeof a === "number" && typeof b === "number") return a - b;
-    if (typeof a === "number") return -1;
-    if (typeof b === "number") return 1;
-    return a < b ? -1 : a > b ? 1 : 0;
+  const before = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+  // What has no number stays last, whichever way the others are sorted.
+  const compared = (a, b, isDown) => {
+    const [isLast, isOtherLast] = [Number.isNaN(a), Number.isNaN(b)];
+    return isLast || isOtherLast ? isLast - isOtherLast : isDown ? before(b, a) : before(a, b);
   };
   for (const table of all("table.sortable")) {
     all("thead th", table).forEach((head, column) => {
@@ -106,7 +114,7 @@
         head.setAttribute("aria-sort", isDown ? "descending" : "ascending");
         const body = table.tBodies[0];
         const rows = [...body.rows].map((row) => [keyOf(row, column), row]);
-        rows.sort((a, b) => (isDown ? before(b[0], a[0]) : before(a[0], b[0])));
+        rows.sort((a, b) => compared(a[0], b[0], isDown));
         body.append(...rows.map((pair) => pair[1]));
       });
     });
@@ -115,7 +123,7 @@
   for (const controls of all(".controls")) {
     const table = document.getElementById(controls.dataset.for);
     const rows = [...table.tBodies[0].rows];
-    const texts = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
+    const texts = new Map(rows.map((row) => [row, [...row.cells].map((cell) => cell.textContent.toLowerCase()).join("\n")]));
     const text = one(".filter", controls), outcome = one(".outcome", controls), range = one(".range", controls);
     let span = null;
     const apply = () => {
@@ -132,7 +140,8 @@
       }
       one(".count", controls).textContent = `${shown} of ${rows.length} rows`;
       range.hidden = !span;
-      if (span) range.textContent = `${span.mark} ${span.low} to below ${span.high}  ✕`;
+      const [low, high] = span ? [span.low, span.high].map((end) => Number(end.toPrecision(12))) : [];
+      if (span) range.textContent = `${span.mark} ${low} to below ${high}  ✕`;
     };
     text.addEventListener("input", apply);
     outcome.addEventListener("input", apply);
