@@ -59,7 +59,8 @@ def footage_of(run: StoredRun) -> Footage:
 
 def _files(folder: Path) -> list[Path]:
     try:
-        return sorted(path for path in folder.iterdir() if path.is_file())
+        # A link could bring any file of whoever makes the page into it.
+        return sorted(path for path in folder.iterdir() if path.is_file() and not path.is_symlink())
     except OSError:
         return []
 

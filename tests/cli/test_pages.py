@@ -29,7 +29,7 @@ from rlmesh_cli.pages.listing import choose
 from rlmesh_cli.pages.making import pair_html, run_html, several_html
 from rlmesh_cli.pages.pair_page import pair_page
 from rlmesh_cli.pages.run_page import control_blocks, opened, run_page
-from rlmesh_cli.run_reader import read_run
+from rlmesh_cli.run_reader import StoredRun, read_run
 
 
 def page_of(folder: Path) -> Page:
@@ -685,3 +685,14 @@ def test_every_colour_that_a_plot_names_is_in_every_palette(tmp_path):
     assert {"success", "failure", "bar", "ink"} <= named
     for palette in palettes().values():
         assert named <= set(palette)
+
+
+def test_a_linked_video_of_a_run_from_elsewhere_draws_no_file_in(tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"not for you")
+    run = tmp_path / "run"
+    (run / "videos").mkdir(parents=True)
+    (run / "videos" / "ep-000001.mp4").symlink_to(secret)
+    (run / "videos" / "ep-000002.mp4").write_bytes(b"seen")
+    footage = clips.footage_of(StoredRun(folder=run, record={"seeds": []}, rows=[]))
+    assert list(footage.videos) == ["ep-000002"]
