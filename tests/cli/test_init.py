@@ -264,3 +264,19 @@ def test_the_environment_may_lie_beside_the_policy(tmp_path):
     (tmp_path / "own_module_beside.py").write_text("from toys import Coins\n")
     assert init(tmp_path, "own_module_beside:Coins") == 0
     assert runs(tmp_path, episodes=1).column("return") == [111.0]
+
+
+@pytest.mark.parametrize(("what", "modes"), [("list", "none"), ("text", "human"), ("number", "none")])
+def test_metadata_that_gymnasium_does_not_foresee_are_no_obstacle(tmp_path, capsys, what, modes):
+    assert init(tmp_path, "init_toys:OddMetadata", env_args=(f"what={what}",)) == 0
+    shown = next(line for line in capsys.readouterr().out.splitlines() if "render modes" in line)
+    assert shown.split() == ["render", "modes", modes]
+    assert runs(tmp_path, episodes=2).code == 0
+
+
+def test_an_environment_without_spaces_is_a_mistake_of_its_author(tmp_path, capsys):
+    assert init(tmp_path, "init_toys:Bare") == 2
+    told = capsys.readouterr().err
+    assert "the environment has no observation_space" in told
+    assert "Traceback" not in told
+    assert list(tmp_path.iterdir()) == []
