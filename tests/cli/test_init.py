@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -280,3 +283,34 @@ def test_an_environment_without_spaces_is_a_mistake_of_its_author(tmp_path, caps
     assert "the environment has no observation_space" in told
     assert "Traceback" not in told
     assert list(tmp_path.iterdir()) == []
+
+
+def test_commands_find_an_environment_that_lies_where_init_was_run(tmp_path):
+    """By the console script, which puts no folder of the user's on the path."""
+    script = Path(sys.executable).parent / "rlmesh"
+    if not script.exists():
+        pytest.skip(f"needs a console script {script}")
+    (tmp_path / "own_module_here.py").write_text("from toys import Coins\n")
+    root = Path(__file__).resolve().parents[2]
+    places = os.pathsep.join(map(str, (root, root / "adapters", root / "envs", root / "tests")))
+
+    def shell(command: str, folder: Path = tmp_path) -> subprocess.CompletedProcess[str]:
+        command = command.replace("PYTHONPATH=", f"PYTHONPATH={places}:").replace("rlmesh", str(script), 1)
+        env = {**os.environ, "PYTHONPATH": places}
+        return subprocess.run(
+            command, shell=True, cwd=folder, env=env, capture_output=True, text=True, check=False
+        )
+
+    said = shell("rlmesh init --env own_module_here:Coins --dir new").stdout
+    command = next(line for line in said.splitlines() if " eval --route" in line).split("  ")[0].strip()
+    assert command == "PYTHONPATH=. rlmesh eval --route new/route.yaml"
+    assert shell(f"{command} --quiet").returncode == 0
+    note = next(
+        line for line in (tmp_path / "new" / "route.yaml").read_text().splitlines() if "PYTHONPATH" in line
+    )
+    assert note.startswith("# PYTHONPATH=.. ")
+    assert shell("PYTHONPATH=.. rlmesh eval --route route.yaml --quiet", tmp_path / "new").returncode == 0
+    # What is found without is not spoken of.
+    assert "PYTHONPATH" not in shell("rlmesh init --env own_module_here:Coins").stdout
+    assert "PYTHONPATH" not in shell("rlmesh init --env toys:Coins --dir other").stdout
+    assert "PYTHONPATH" not in (tmp_path / "other" / "route.yaml").read_text()
