@@ -7,6 +7,7 @@ modules that they come from.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,9 @@ RUNS = ("name", "base", "new", "run", "runs", "baseline", "resume")
 #: Commands whose `policy` and `route` are names of files that are not there yet.
 _MAKING = ("init",)
 
+#: Letters that mean something to bash.
+_TAKEN_APART = re.compile(r"[^\w@%+=:,./-]", re.ASCII)
+
 Completer = Callable[[Any, str], Iterable[str]]
 
 
@@ -60,7 +64,16 @@ def complete_by_name(params: Iterable[Any], command: str | None) -> None:
 
 
 def _as_asked(completer: Completer) -> Callable[[Any, Any, str], list[str]]:
-    return lambda ctx, param, begun: [word for word in completer(ctx, begun) if word.startswith(begun)]
+    def offered(ctx: Any, param: Any, begun: str) -> list[str]:
+        words = [word for word in completer(ctx, begun) if word.startswith(begun) and word.isprintable()]
+        return [_TAKEN_APART.sub(r"\\\g<0>", word) for word in words] if _is_bash() else words
+
+    return offered
+
+
+def _is_bash() -> bool:
+    """Tell whether bash asks: it puts words in as they are, other shells quote them."""
+    return any(value == "complete_bash" for name, value in os.environ.items() if name.endswith("_COMPLETE"))
 
 
 def _completer(name: str, command: str | None) -> Completer | None:
@@ -112,4 +125,5 @@ def _files(begun: str, ends: tuple[str, ...]) -> list[str]:
             names = sorted(entry.name for entry in entries if entry.name.endswith(ends) and entry.is_file())
     except OSError:
         return []
-    return [os.path.join(folder, known) for known in names if known.startswith(name or known[0].strip("."))]
+    shown = [known for known in names if name or not known.startswith(".")]
+    return [os.path.join(folder, known) for known in shown if known.startswith(name)]
