@@ -155,7 +155,8 @@ def _trace(
     for name, leaf in actions.items():
         if leaf.dtype.kind not in "biuf":
             continue
-        flat = leaf.reshape(len(leaf), -1).astype(np.float64)
+        # Not -1: of no steps there is nothing to be worked out.
+        flat = leaf.reshape(len(leaf), math.prod(leaf.shape[1:])).astype(np.float64)
         for at in range(flat.shape[1]):
             columns.append((name if leaf.ndim == 1 else f"{name}[{at}]", flat[:, at].tolist()))
     bounds = bounds_in(str((stored.record.get("env") or {}).get("action_space", "")))

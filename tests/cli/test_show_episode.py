@@ -303,6 +303,15 @@ def test_episode_without_a_step_has_nothing_to_draw(tmp_path):
     assert "nothing is drawn: it has no finished step" in show(folder, 0)
 
 
+def test_kept_steps_of_an_episode_without_a_step_have_nothing_to_draw(tmp_path, monkeypatch):
+    _, folder = play(tmp_path, "zero", "cli_toys:Broken", episodes=1, quiet=True)
+    assert folder is not None
+    fake_reader(monkeypatch, {"reward": np.zeros(0), "action": np.zeros((0, 2), np.float32)})
+    (folder / "steps").mkdir()
+    (folder / "steps" / "ep-000001.parquet").write_bytes(b"")
+    assert "nothing is drawn: it has no finished step" in show(folder, 0)
+
+
 @pytest.mark.parametrize("columns", [60, 80, 140])
 def test_nothing_is_wider_than_the_terminal(walked, columns):
     picture = show(walked, 1, columns=columns).split("rewards and actions")[1]
