@@ -240,7 +240,8 @@ def test_replay_that_differs_is_not_drawn(walked, tmp_path, monkeypatch):
         "played again, ep-000002 is not what it was: 8 steps and return 36 in the run, 8 and 36 now; policy: was"
         in text
     )
-    assert f"see why: rlmesh replay {walked.name} 1" in text
+    # By its folder: a name alone is looked for in runs/.
+    assert f"see why: rlmesh replay {walked} 1" in text
     record = json.loads(show(walked, 1, "--json"))
     assert (record["source"], record["rewards"], record["actions"]) == (None, None, None)
     assert "is not what it was" in record["notes"][0]
