@@ -17,6 +17,8 @@ from rlmesh_envs.listing import environment_ids
 #: What a folder of a run holds from the beginning.
 _RUN_FILES = ("run.json", "episodes.jsonl")
 _LATEST = "latest"
+#: For `--resume`: the newest unfinished run of the same evaluation.
+_NEWEST = "auto"
 
 #: Parameter -> the words that it takes.
 WORDS: dict[str, tuple[str, ...]] = {
@@ -80,6 +82,8 @@ def _completer(name: str, command: str | None) -> Completer | None:
     # `replay --video` names a file.
     if name in WORDS and (name, command) != ("video", "replay"):
         return lambda ctx, begun: WORDS[name]
+    if name == "resume":
+        return lambda ctx, begun: [_NEWEST, *_runs(ctx, begun)]
     if name in RUNS:
         return _runs
     if name == "env":

@@ -89,6 +89,7 @@ NAMES = ["20260101T000000Z-A-p-1a2b", "20260102T000000Z-B-p-3c4d"]
         (["replay", "20260102"], NAMES[1:]),
         (["eval", "--baseline", "lat"], ["latest"]),
         (["eval", "--resume", "20260101"], NAMES[:1]),
+        (["eval", "--resume", "a"], ["auto"]),
         (["show", "--out", "other", "2026"], ["20260103T000000Z-C-p-5e6f"]),
         (["show", "--out", "nowhere", "l"], []),
         (["show", "runs/2"], []),  # a path is the shell's
