@@ -20,6 +20,8 @@ from rlmesh_cli import explanation_command, init_command
 from rlmesh_cli.explanation_command import ExplainRequest
 from rlmesh_cli.init_command import InitRequest
 from rlmesh_cli.reports.writing import write_new_files
+from rlmesh_cli.scaffolds.guesses import Observation
+from rlmesh_envs.spaces import view_of
 
 
 def init(folder: Path, env: str, **flags: Any) -> int:
@@ -314,3 +316,18 @@ def test_commands_find_an_environment_that_lies_where_init_was_run(tmp_path):
     assert "PYTHONPATH" not in shell("rlmesh init --env own_module_here:Coins").stdout
     assert "PYTHONPATH" not in shell("rlmesh init --env toys:Coins --dir other").stdout
     assert "PYTHONPATH" not in (tmp_path / "other" / "route.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "role"),
+    [
+        ("ee_pos", "proprio/eef_pos"),
+        ("robot0_ee_pos", "proprio/eef_pos"),
+        ("eef_xyz", "proprio/eef_pos"),
+        ("knee_pos", "x/knee"),
+        ("wheel_three_pos", "x/wheel_three"),
+    ],
+)
+def test_an_end_effector_is_no_part_of_a_word(name, role):
+    guessed = Observation(view_of(gym.spaces.Dict({name: gym.spaces.Box(-1, 1, (3,))})))
+    assert guessed.tree[name].tag["role"] == role
