@@ -62,7 +62,7 @@ def _facts(row: EpisodeResult) -> list[tuple[str, str]]:
         ("id", row.episode_id),
         ("seed", "none of its own" if row.seed is None else str(row.seed)),
         ("length", f"{row.length:,}"),
-        ("return", _number(row.return_)),
+        ("return", number(row.return_)),
         ("end", row.end),
         ("success", _success_text(row)),
     ]
@@ -77,7 +77,7 @@ def _facts(row: EpisodeResult) -> list[tuple[str, str]]:
         ("policy", f"asked {row.policy_calls:,} times"),
         ("clipped", f"{row.clipped_actions:,} of {row.length:,} actions"),
     ]
-    facts += [(name, "not reported" if value is None else _number(value)) for name, value in row.metrics.items()]
+    facts += [(name, "not reported" if value is None else number(value)) for name, value in row.metrics.items()]
     spent = row.seconds
     parts = f"env {_seconds(spent.env)}, policy {_seconds(spent.policy)}, adapter {_seconds(spent.adapter)}"
     facts += [
@@ -92,10 +92,6 @@ def _success_text(row: EpisodeResult) -> str:
         return "not finished" if row.is_error else "not reported"
     source = f" ({row.success_source})" if row.success_source else ""
     return f"{'yes' if row.success else 'no'}{source}"
-
-
-def _number(value: float) -> str:
-    return number(value) if math.isfinite(value) else str(value)
 
 
 def _seconds(value: float) -> str:
@@ -167,7 +163,7 @@ def _range(values: Sequence[float]) -> str:
     if not any(map(math.isfinite, values)):
         return "not finite"
     least, most = _ends(values)
-    return f"always {_number(least)}" if least == most else f"{_number(least)} to {_number(most)}"
+    return f"always {number(least)}" if least == most else f"{number(least)} to {number(most)}"
 
 
 def _marks(one: Component, cells: int) -> str:
