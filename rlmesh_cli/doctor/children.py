@@ -111,7 +111,9 @@ class Children:
     def outcome(self, name: str) -> Outcome:
         """Wait for a child, and say how it ended."""
         if name not in self._ended:
-            self._ended[name] = self._wait(self._started.pop(name))
+            self._ended[name] = self._wait(self._started[name])
+            # Only now: whoever is interrupted while it waits ends it by `close`.
+            del self._started[name]
         return self._ended[name]
 
     def _wait(self, child: subprocess.Popen[bytes] | OSError) -> Outcome:

@@ -304,3 +304,19 @@ def test_a_name_of_a_folder_that_cannot_be_is_broken_and_needed():
     runs = {check.name: check for check in check_machine(Path("r" * 300))}["runs"]
     assert (runs.state, runs.is_core) == ("broken", True)
     assert "File name too long" in runs.found
+
+
+def test_an_interrupted_doctor_leaves_nothing_running(monkeypatch):
+    def interrupted(child, *args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(children_module.PROGRAMS, "hangs", "import time; time.sleep(60)")
+    monkeypatch.setattr(subprocess.Popen, "communicate", interrupted)
+    children = Children()
+    children.start("hangs", "hangs")
+    child = children._started["hangs"]
+    with pytest.raises(KeyboardInterrupt):
+        children.outcome("hangs")
+    children.close()
+    assert isinstance(child, subprocess.Popen)
+    assert child.returncode == -9
