@@ -6,10 +6,12 @@ import itertools
 import math
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from .documents import printable
 from .episode_traces import STEPS, Component, EpisodeTrace
 from .episodes import EpisodeResult
 from .pictures import can_show_blocks, cells_of, means, standing_out, trace_rows
@@ -104,14 +106,15 @@ def _draw(console: Console, trace: EpisodeTrace) -> None:
     sums = list(itertools.accumulate(trace.rewards))
     texts = [_range(values) for values in (trace.rewards, sums, *(one.values for one in drawn))]
     names = [_short(name) for name in ("reward", "sum", *(one.name for one in drawn))]
-    wide = max(map(len, names))
+    wide = max(map(cell_len, names))
     room = console.width - wide - max(map(len, (*texts, *map(_share_text, drawn)))) - 6
     cells = min(_WIDEST, max(10, room), len(trace.rewards))
 
     def put(name: str, pictures: Sequence[str], text: str) -> None:
         for at, picture in enumerate(pictures):
             label, told = ("", "") if at else (name, text)
-            console.print(plain_text(f" {label:<{wide}}  {picture:<{cells}}  {told}".rstrip()), soft_wrap=True)
+            label += " " * (wide - cell_len(label))
+            console.print(plain_text(f" {label}  {picture:<{cells}}  {told}".rstrip()), soft_wrap=True)
 
     for name, values, shown, text in zip(
         names,
@@ -156,6 +159,7 @@ def _legend(steps: int, cells: int, *, is_marked: bool) -> list[str]:
 
 
 def _short(name: str) -> str:
+    name = printable(name).replace("\n", "\\n")
     return name if len(name) <= _LONGEST_NAME else f"..{name[2 - _LONGEST_NAME :]}"
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from cli_toys import Steps, play, policy_file
 from gymnasium import spaces
+from rich.cells import cell_len
 from typer.testing import CliRunner
 
 from rlmesh_adapters.errors import HarnessError
@@ -38,6 +39,12 @@ class Arm(Steps):
     """Actions of two leaves, one of them whole."""
 
     action_space = spaces.Dict({"arm": spaces.Box(-1, 1, (2,), np.float32), "grip": spaces.Discrete(2)})
+
+
+class Named(Steps):
+    """Actions whose names are wide, or would end a line."""
+
+    action_space = spaces.Dict({name: spaces.Discrete(2) for name in ("腕", "a\nb", "\x1b[31mred")})
 
 
 WALKING = """
@@ -142,6 +149,19 @@ def test_leaves_of_an_action_have_their_names(tmp_path):
     lines = squeezed(show(folder, 0))
     assert "action.arm[0] ▁▁▁ always 0.50" in lines
     assert "vvv at a bound 100 %" in lines
+
+
+def test_pictures_stand_below_one_another_whatever_the_names(tmp_path):
+    _, folder = play(tmp_path, "random", f"{HERE}:Named", episodes=1, quiet=True)
+    assert folder is not None
+    lines = show(folder, 0).splitlines()
+    begins = {}
+    for line in lines:
+        name, _, rest = line[1:].partition(" ")
+        if name.startswith("action."):
+            begins[name] = cell_len(line) - cell_len(rest.lstrip())
+    assert set(begins) == {"action.腕", r"action.a\nb", r"action.\x1b[31mred"}
+    assert len(set(begins.values())) == 1
 
 
 def fake_reader(monkeypatch, columns: dict[str, Any] | Exception) -> list[Path]:
