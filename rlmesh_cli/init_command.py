@@ -99,7 +99,7 @@ def _env_request(request: InitRequest) -> EnvRequest:
     name = request.env
     # Environments of one's own lie beside the policy, or where one stands.
     for folder in (request.folder, Path()):
-        append_folder(folder.resolve())
+        append_folder(Path(os.path.realpath(folder)))  # where links go round, it does not raise
     module = None if ":" in name else module_of_id(name)
     return EnvRequest(
         id=name,

@@ -87,7 +87,8 @@ def _memory() -> Check:
 def _writing(out: Path) -> Check:
     try:
         folder = out.absolute()
-        there = next(parent for parent in (folder, *folder.parents) if parent.exists())
+        there = next(parent for parent in (folder, *folder.parents) if parent.exists() or parent.is_symlink())
+        is_there = there.exists()
     except OSError as error:
         return Check(
             group=_GROUP,
@@ -98,7 +99,9 @@ def _writing(out: Path) -> Check:
             is_core=True,
         )
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        what = "cannot be written to" if there.is_dir() else "is a file"
+        what = "is a link that leads nowhere"
+        if is_there:
+            what = "cannot be written to" if there.is_dir() else "is a file"
         return Check(
             group=_GROUP,
             name="runs",

@@ -320,3 +320,9 @@ def test_an_interrupted_doctor_leaves_nothing_running(monkeypatch):
     children.close()
     assert isinstance(child, subprocess.Popen)
     assert child.returncode == -9
+
+
+def test_a_link_that_leads_nowhere_is_no_folder_that_can_be_made(tmp_path):
+    (tmp_path / "runs").symlink_to(tmp_path / "gone")
+    runs = {check.name: check for check in check_machine(tmp_path / "runs")}["runs"]
+    assert (runs.state, runs.found) == ("broken", f"{tmp_path / 'runs'} is a link that leads nowhere")

@@ -253,6 +253,12 @@ def test_an_id_of_a_namespace_names_the_package_to_import(tmp_path, monkeypatch)
     assert runs(tmp_path / "new", episodes=1).column("return") == [111.0]
 
 
+@pytest.mark.parametrize("leads_to", ["itself", "nowhere"])
+def test_a_folder_that_is_a_link_to_nothing_is_refused(tmp_path, capsys, leads_to):
+    (tmp_path / "itself").symlink_to(tmp_path / leads_to)
+    assert "cannot be written" in refusal(tmp_path / "itself", "CartPole-v1", capsys)
+
+
 def test_other_names_are_taken(tmp_path):
     assert init(tmp_path, "CartPole-v1", policy="my policy.py", route="my route.yml") == 0
     assert "rlmesh eval --route 'my route.yml'" in (tmp_path / "my policy.py").read_text()
