@@ -68,14 +68,18 @@ def complete_by_name(params: Iterable[Any], command: str | None) -> None:
 def _as_asked(completer: Completer) -> Callable[[Any, Any, str], list[str]]:
     def offered(ctx: Any, param: Any, begun: str) -> list[str]:
         words = [word for word in completer(ctx, begun) if word.startswith(begun) and word.isprintable()]
-        return [_TAKEN_APART.sub(r"\\\g<0>", word) for word in words] if _is_bash() else words
+        return [_TAKEN_APART.sub(r"\\\g<0>", word) for word in words] if _is_bare_in_bash() else words
 
     return offered
 
 
-def _is_bash() -> bool:
-    """Tell whether bash asks: it puts words in as they are, other shells quote them."""
-    return any(value == "complete_bash" for name, value in os.environ.items() if name.endswith("_COMPLETE"))
+def _is_bare_in_bash() -> bool:
+    """Tell whether bash asks, for a word outside quotes: it puts words in as they are, other shells quote them."""
+    if "complete_bash" not in (value for name, value in os.environ.items() if name.endswith("_COMPLETE")):
+        return False
+    words, at = os.environ.get("COMP_WORDS", "").split("\n"), os.environ.get("COMP_CWORD", "")
+    typed = words[int(at)] if at.isdecimal() and int(at) < len(words) else ""
+    return not typed.startswith(("'", '"'))
 
 
 def _completer(name: str, command: str | None) -> Completer | None:

@@ -115,6 +115,7 @@ def test_words_that_bash_would_take_apart_are_escaped(runs):
     (runs / "runs" / "a $run" / "run.json").write_text("{}")
     assert completed(runs, "eval", "my") == [r"my\ policy\ \(1\).py"]
     assert completed(runs, "eval", r"my\ p") == [r"my\ policy\ \(1\).py"]
+    assert completed(runs, "eval", "'my") == ["my policy (1).py"]
     assert completed(runs, "show", "a") == [r"a\ \$run"]
     assert completed(runs, "eval", "--until", "w") == [r"width\<0.1"]
     done = ask(
