@@ -7,6 +7,7 @@ modules that they come from.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from rlmesh_envs.listing import environment_ids
 #: What a folder of a run holds from the beginning.
 _RUN_FILES = ("run.json", "episodes.jsonl")
 _LATEST = "latest"
+#: For `--resume`: the newest unfinished run of the same evaluation.
+_NEWEST = "auto"
 
 #: Parameter -> the words that it takes.
 WORDS: dict[str, tuple[str, ...]] = {
@@ -45,6 +48,9 @@ RUNS = ("name", "base", "new", "run", "runs", "baseline", "resume")
 #: Commands whose `policy` and `route` are names of files that are not there yet.
 _MAKING = ("init",)
 
+#: Letters that mean something to bash.
+_TAKEN_APART = re.compile(r"[^\w@%+=:,./-]", re.ASCII)
+
 Completer = Callable[[Any, str], Iterable[str]]
 
 
@@ -60,13 +66,28 @@ def complete_by_name(params: Iterable[Any], command: str | None) -> None:
 
 
 def _as_asked(completer: Completer) -> Callable[[Any, Any, str], list[str]]:
-    return lambda ctx, param, begun: [word for word in completer(ctx, begun) if word.startswith(begun)]
+    def offered(ctx: Any, param: Any, begun: str) -> list[str]:
+        words = [word for word in completer(ctx, begun) if word.startswith(begun) and word.isprintable()]
+        return [_TAKEN_APART.sub(r"\\\g<0>", word) for word in words] if _is_bare_in_bash() else words
+
+    return offered
+
+
+def _is_bare_in_bash() -> bool:
+    """Tell whether bash asks, for a word outside quotes: it puts words in as they are, other shells quote them."""
+    if "complete_bash" not in (value for name, value in os.environ.items() if name.endswith("_COMPLETE")):
+        return False
+    words, at = os.environ.get("COMP_WORDS", "").split("\n"), os.environ.get("COMP_CWORD", "")
+    typed = words[int(at)] if at.isdecimal() and int(at) < len(words) else ""
+    return not typed.startswith(("'", '"'))
 
 
 def _completer(name: str, command: str | None) -> Completer | None:
     # `replay --video` names a file.
     if name in WORDS and (name, command) != ("video", "replay"):
         return lambda ctx, begun: WORDS[name]
+    if name == "resume":
+        return lambda ctx, begun: [_NEWEST, *_runs(ctx, begun)]
     if name in RUNS:
         return _runs
     if name == "env":
@@ -112,4 +133,5 @@ def _files(begun: str, ends: tuple[str, ...]) -> list[str]:
             names = sorted(entry.name for entry in entries if entry.name.endswith(ends) and entry.is_file())
     except OSError:
         return []
-    return [os.path.join(folder, known) for known in names if known.startswith(name or known[0].strip("."))]
+    shown = [known for known in names if name or not known.startswith(".")]
+    return [os.path.join(folder, known) for known in shown if known.startswith(name)]

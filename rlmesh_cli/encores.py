@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -162,7 +163,8 @@ def find_row(stored: StoredRun, wanted: str) -> EpisodeResult:
         raise EncoreError(
             f"episode {index} (ep-{index + 1:06d}) of {stored.name} was not played; {there}",
             where="EPISODE",
-            mend=f"name one that was, or go on with the run: rlmesh eval --resume {stored.name}",
+            mend="name one that was, or go on with the run: "
+            f"rlmesh eval --resume {shlex.quote(str(stored.folder))}",
         )
     raise EncoreError(
         f"{stored.name} has no episode {wanted}: its plan is 0 to {stored.planned - 1}; {there}",

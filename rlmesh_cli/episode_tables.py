@@ -6,10 +6,12 @@ import itertools
 import math
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from .documents import printable
 from .episode_traces import STEPS, Component, EpisodeTrace
 from .episodes import EpisodeResult
 from .pictures import can_show_blocks, cells_of, means, standing_out, trace_rows
@@ -62,7 +64,7 @@ def _facts(row: EpisodeResult) -> list[tuple[str, str]]:
         ("id", row.episode_id),
         ("seed", "none of its own" if row.seed is None else str(row.seed)),
         ("length", f"{row.length:,}"),
-        ("return", _number(row.return_)),
+        ("return", number(row.return_)),
         ("end", row.end),
         ("success", _success_text(row)),
     ]
@@ -77,7 +79,7 @@ def _facts(row: EpisodeResult) -> list[tuple[str, str]]:
         ("policy", f"asked {row.policy_calls:,} times"),
         ("clipped", f"{row.clipped_actions:,} of {row.length:,} actions"),
     ]
-    facts += [(name, "not reported" if value is None else _number(value)) for name, value in row.metrics.items()]
+    facts += [(name, "not reported" if value is None else number(value)) for name, value in row.metrics.items()]
     spent = row.seconds
     parts = f"env {_seconds(spent.env)}, policy {_seconds(spent.policy)}, adapter {_seconds(spent.adapter)}"
     facts += [
@@ -94,10 +96,6 @@ def _success_text(row: EpisodeResult) -> str:
     return f"{'yes' if row.success else 'no'}{source}"
 
 
-def _number(value: float) -> str:
-    return number(value) if math.isfinite(value) else str(value)
-
-
 def _seconds(value: float) -> str:
     return f"{value:.2f} s" if value >= 1 else f"{value * 1000:.3g} ms"
 
@@ -108,14 +106,15 @@ def _draw(console: Console, trace: EpisodeTrace) -> None:
     sums = list(itertools.accumulate(trace.rewards))
     texts = [_range(values) for values in (trace.rewards, sums, *(one.values for one in drawn))]
     names = [_short(name) for name in ("reward", "sum", *(one.name for one in drawn))]
-    wide = max(map(len, names))
+    wide = max(map(cell_len, names))
     room = console.width - wide - max(map(len, (*texts, *map(_share_text, drawn)))) - 6
     cells = min(_WIDEST, max(10, room), len(trace.rewards))
 
     def put(name: str, pictures: Sequence[str], text: str) -> None:
         for at, picture in enumerate(pictures):
             label, told = ("", "") if at else (name, text)
-            console.print(plain_text(f" {label:<{wide}}  {picture:<{cells}}  {told}".rstrip()), soft_wrap=True)
+            label += " " * (wide - cell_len(label))
+            console.print(plain_text(f" {label}  {picture:<{cells}}  {told}".rstrip()), soft_wrap=True)
 
     for name, values, shown, text in zip(
         names,
@@ -160,6 +159,7 @@ def _legend(steps: int, cells: int, *, is_marked: bool) -> list[str]:
 
 
 def _short(name: str) -> str:
+    name = printable(name).replace("\n", "\\n")
     return name if len(name) <= _LONGEST_NAME else f"..{name[2 - _LONGEST_NAME :]}"
 
 
@@ -167,7 +167,7 @@ def _range(values: Sequence[float]) -> str:
     if not any(map(math.isfinite, values)):
         return "not finite"
     least, most = _ends(values)
-    return f"always {_number(least)}" if least == most else f"{_number(least)} to {_number(most)}"
+    return f"always {number(least)}" if least == most else f"{number(least)} to {number(most)}"
 
 
 def _marks(one: Component, cells: int) -> str:

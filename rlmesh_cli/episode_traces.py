@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +19,7 @@ from .encores import Encore
 from .episodes import EpisodeResult
 from .recordings import KeptArray, Moment
 from .run_reader import StoredRun
+from .wording import counted
 
 #: Folder of a run that holds a file of steps for each episode.
 STEPS = "steps"
@@ -121,13 +123,14 @@ def replayed_trace(encore: Encore) -> EpisodeTrace:
     row, stored = encore.row, encore.stored
     take, changes = encore.play()
     if take.row.trace_hash != row.trace_hash:
-        lengths = f"{row.length:,} steps and return {row.return_:g} in the run"
+        lengths = f"{counted(row.length, 'step')} and return {row.return_:g} in the run"
         now = f"{take.row.length:,} and {take.row.return_:g} now"
         said = "".join(f"; {change}" for change in changes)
         raise NoTraceError(
             f"played again, {row.episode_id} is not what it was: {lengths}, {now}{said}",
             where=str(stored.folder),
-            mend=f"see why: rlmesh replay {stored.name} {row.index}; a run with --record steps keeps what passes",
+            mend=f"see why: rlmesh replay {shlex.quote(str(stored.folder))} {row.index}; "
+            "a run with --record steps keeps what passes",
         )
     moments = [moment for moment in take.moments if moment.reward is not None]
     rewards = np.array([moment.reward for moment in moments], np.float64)
@@ -155,7 +158,8 @@ def _trace(
     for name, leaf in actions.items():
         if leaf.dtype.kind not in "biuf":
             continue
-        flat = leaf.reshape(len(leaf), -1).astype(np.float64)
+        # Not -1: of no steps there is nothing to be worked out.
+        flat = leaf.reshape(len(leaf), math.prod(leaf.shape[1:])).astype(np.float64)
         for at in range(flat.shape[1]):
             columns.append((name if leaf.ndim == 1 else f"{name}[{at}]", flat[:, at].tolist()))
     bounds = bounds_in(str((stored.record.get("env") or {}).get("action_space", "")))

@@ -130,13 +130,13 @@ def apart() -> Iterator[None]:
         sys.path[:] = path
         # A package that was loaded in part before is left whole.
         fresh = {name for name in sys.modules.keys() - modules if name.split(".", 1)[0] not in modules}
-        forgotten = {name for name in fresh if _folder_of(name) in added}
+        forgotten = {name for name in fresh if folder_of(name) in added}
         forget_environments(forgotten)
         for name in forgotten:
             del sys.modules[name]
 
 
-def _folder_of(name: str) -> str | None:
+def folder_of(name: str) -> str | None:
     """Return the folder in which a module, or the package that it belongs to, was found."""
     module = sys.modules.get(name.split(".", 1)[0])
     places = [*(getattr(module, "__path__", None) or ()), getattr(module, "__file__", None)]

@@ -27,11 +27,12 @@ def show_scaffold(scaffold: Scaffold, console: Console | None = None) -> None:
         print_line(console, f"wrote {path}")
     console.print()
     route = shlex.quote(str(scaffold.route))
+    start = "PYTHONPATH=. rlmesh" if scaffold.needs_here else "rlmesh"
     table = empty_table([("", "left"), ("", "text")], header=False)
     for command, meaning in (
-        (f"rlmesh eval --route {route}", "play it"),
-        (f"rlmesh probe --route {route}", "examine the policy"),
-        (f"rlmesh explain --route {route}", "see what becomes of every number"),
+        (f"{start} eval --route {route}", "play it"),
+        (f"{start} probe --route {route}", "examine the policy"),
+        (f"{start} explain --route {route}", "see what becomes of every number"),
     ):
         table.add_row(plain_text(command), Text(meaning))
     print_titled(console, "next", table)

@@ -64,7 +64,7 @@ def _status_parts(pace: Pace, glance: Glance) -> list[str]:
     if pace.left is not None:
         parts.append(f"{duration(pace.left)} left")
     if glance.returns is not None:
-        parts.append(f"mean return {_plain(glance.returns.value)}")
+        parts.append(f"mean return {number(glance.returns.value)}")
     if glance.success is not None:
         parts.append(f"success {glance.success.value * 100:.1f} %")
     if glance.errored:
@@ -115,10 +115,10 @@ def _return_parts(glance: Glance) -> list[str]:
     returns = glance.returns
     if returns is None:
         return ["no episode has ended yet"]
-    text = f"mean {_plain(returns.value)}"
+    text = f"mean {number(returns.value)}"
     if returns.low is not None and returns.high is not None and returns.low < returns.high:
-        text += f", {_level(returns)} interval {_plain(returns.low)} to {_plain(returns.high)}"
-    return [text, f"min {_plain(glance.least)}, max {_plain(glance.most)}"]
+        text += f", {_level(returns)} interval {number(returns.low)} to {number(returns.high)}"
+    return [text, f"min {number(glance.least)}, max {number(glance.most)}"]
 
 
 def _success_parts(glance: Glance) -> list[str]:
@@ -198,10 +198,6 @@ def _worker_text(worker: int, held: int, is_built: bool) -> str:
 def _level(found: Estimate) -> str:
     """Return the confidence of an interval, such as `95 %`; with a `~` where a quick formula made it."""
     return f"{'~' if found.is_rough else ''}{round(found.confidence * 100, 6):g} %"
-
-
-def _plain(value: float) -> str:
-    return number(value) if math.isfinite(value) else str(value)
 
 
 def duration(seconds: float) -> str:

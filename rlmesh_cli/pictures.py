@@ -14,8 +14,8 @@ _ASCII_LEVELS = "_.-=+*%#"
 _ALL_BLOCKS = f"{_LEVELS}{_EIGHTHS}·×░"
 _MOST_BINS = 6
 _WIDEST_BAR = 50
-#: Values that lie nearer to one another than this share of their size have no edges between them.
-_NARROWEST = 1e-13
+#: Values that lie nearer to one another than this share of their size, or than this, have no edges between them.
+_NARROWEST, _LEAST_APART = 1e-13, 1e-300
 _MOST_ROWS = 2
 #: Edges with more decimals, or larger than this, are written in short.
 _MOST_DECIMALS, _LARGEST = 6, 1e9
@@ -44,7 +44,9 @@ def histogram(values: Sequence[float], width: int, *, has_blocks: bool) -> list[
     the first and last number that they hold.
     """
     apart = max(values) - min(values) if values else 0.0
-    if len(values) < 2 or not math.isfinite(apart) or apart / _MOST_BINS <= _NARROWEST * max(map(abs, values)):
+    if len(values) < 2 or not math.isfinite(apart):
+        return []
+    if apart < _LEAST_APART or apart / _MOST_BINS <= _NARROWEST * max(map(abs, values)):
         return []
     is_whole = all(value.is_integer() for value in values) and max(map(abs, values)) < _LARGEST
     step, first, bins = _bins(min(values), max(values), is_whole=is_whole)
@@ -62,6 +64,8 @@ def histogram(values: Sequence[float], width: int, *, has_blocks: bool) -> list[
 
 def _bins(least: float, most: float, *, is_whole: bool) -> tuple[float, int, int]:
     """Return the width of a bin, a round number; the first bin, in such widths from 0; and how many there are."""
+    # How far from an edge a number that stands on it may come out.
+    rounding = 4 * math.ulp(most)
     exponent = math.floor(math.log10((most - least) / _MOST_BINS))
     if is_whole:
         exponent = max(0, exponent)
@@ -71,7 +75,11 @@ def _bins(least: float, most: float, *, is_whole: bool) -> tuple[float, int, int
             first = math.floor(least / step + 1e-9)
             bins = math.floor(most / step + 1e-9) - first + 1
             # A largest value on an edge belongs to the bin below it, unless bins are single numbers.
-            if bins > 1 and not (is_whole and step == 1) and math.isclose((first + bins - 1) * step, most):
+            if (
+                bins > 1
+                and not (is_whole and step == 1)
+                and abs((first + bins - 1) * step - most) <= 1e-9 * step + rounding
+            ):
                 bins -= 1
             if bins <= _MOST_BINS:
                 return step, first, bins
@@ -190,10 +198,17 @@ def cells_of(values: Sequence[float], width: int) -> list[Sequence[float]]:
 
 
 def standing_out(values: Sequence[float], width: int) -> list[float]:
-    """Return for each cell the value that is farthest from the median of all, so that a single reward is seen."""
+    """Return for each cell the value that is farthest from the median of all, so that a single reward is seen.
+
+    What is not finite is farther than anything.
+    """
     finite = sorted(value for value in values if math.isfinite(value))
     median = finite[len(finite) // 2] if finite else 0.0
-    return [max(group, key=lambda value: abs(value - median)) for group in cells_of(values, width)]
+
+    def distance(value: float) -> float:
+        return abs(value - median) if math.isfinite(value) else math.inf
+
+    return [max(group, key=distance) for group in cells_of(values, width)]
 
 
 def means(values: Sequence[float], width: int) -> list[float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from rlmesh_adapters.errors import EnvironmentBuildError, HarnessError, describe_error, user_place
 from rlmesh_envs.filming import FRAME, FilmRequest
 from rlmesh_envs.make import make_lanes
+from rlmesh_envs.metadata import render_fps_of, render_modes_of
 
 from .contracting import alone, env_request
 from .schema import Route
@@ -92,14 +93,13 @@ def check_render_mode(route: Route, mode: str) -> float | None:
     try:
         envs = getattr(lanes, "envs", None)
         env = envs[0] if envs else None
-        known = _modes_of(env)
+        known = render_modes_of(env)
         # What an environment lists holds; one that lists nothing may still have taken the mode.
         if env is None or (mode not in known if known else env.render_mode != mode):
             raise _no_mode(route, mode, known)
-        fps = (env.metadata or {}).get("render_fps")
+        return render_fps_of(env)
     finally:
         lanes.close()
-    return float(fps) if isinstance(fps, (int, float)) and fps > 0 else None
 
 
 def check_film(route: Route, where: str) -> None:
@@ -137,20 +137,16 @@ def _not_filmed(route: Route, reason: str, where: str) -> HarnessError:
     )
 
 
-def _known_modes(route: Route) -> list[str]:
+def _known_modes(route: Route) -> Sequence[str]:
     lanes, _ = make_lanes(env_request(alone(route)))
     try:
         envs = getattr(lanes, "envs", None)
-        return _modes_of(envs[0] if envs else None)
+        return render_modes_of(envs[0] if envs else None)
     finally:
         lanes.close()
 
 
-def _modes_of(env: Any) -> list[str]:
-    return [str(mode) for mode in (getattr(env, "metadata", None) or {}).get("render_modes") or ()]
-
-
-def _no_mode(route: Route, mode: str, known: list[str]) -> HarnessError:
+def _no_mode(route: Route, mode: str, known: Sequence[str]) -> HarnessError:
     offered = [name for name, needed in MODES.items() if needed in known]
     return HarnessError(
         f"{route.env.id} does not offer render_mode `{mode}`: its render_modes are {', '.join(known) or 'none'}",

@@ -6,7 +6,7 @@ from .judgement.intervals import Interval
 
 
 def number(value: float) -> str:
-    """Return a number for the screen: whole ones whole, others with two decimals or four digits."""
+    """Return a number for the screen: whole ones whole, others with two decimals or four digits, `nan`, `inf`."""
     if value.is_integer() and abs(value) < 1e15:
         return f"{int(value)}"
     return f"{value:.2f}" if 0.1 <= abs(value) < 1e6 else f"{value:.4g}"

@@ -158,3 +158,16 @@ class Tagged(Kinds):
                 "action": {"components": [{"role": "action/joint_pos", "dim": 2}]},
             }
         }
+
+
+class Bare(gym.Env[Any, Any]):
+    """Has no spaces."""
+
+
+class OddMetadata(Kinds):
+    """Says of itself what gymnasium does not foresee."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__("discrete")
+        odd: Any = {"list": ["rgb_array"], "text": {"render_modes": "human"}, "number": {"render_modes": 5}}
+        self.metadata = odd[what]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -14,6 +13,7 @@ from gymnasium.vector import AsyncVectorEnv
 from .endings import KeptEnding
 from .filming import FilmedEnv
 from .foreign import ForeignLanes
+from .metadata import metadata_of, render_fps_of
 from .pixels import skip_of
 from .request import EnvInfo, EnvRequest
 from .rewards import RawReward, RewardTap
@@ -51,18 +51,13 @@ def lane_info(env: gym.Env[Any, Any]) -> EnvInfo:
         skips_pixels=skip is not None,
         pixels_hidden_by=hidden_by,
         metadata=_metadata(env),
-        render_fps=_render_fps(env),
+        render_fps=render_fps_of(env),
     )
-
-
-def _render_fps(env: Any) -> float | None:
-    fps = (env.metadata or {}).get("render_fps")
-    return float(fps) if isinstance(fps, (int, float)) and 0 < fps < math.inf else None
 
 
 def _metadata(env: Any) -> dict[str, Any]:
     """Return what an environment says of itself for us."""
-    return {key: value for key, value in (env.metadata or {}).items() if str(key).startswith("rlmesh.")}
+    return {key: value for key, value in metadata_of(env).items() if str(key).startswith("rlmesh.")}
 
 
 def _limit(env: Any) -> int | None:

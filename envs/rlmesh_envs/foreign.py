@@ -22,6 +22,7 @@ from rlmesh_adapters.spaces import SpaceView, zero_value
 
 from .infos import split_infos
 from .lane_set import Limit
+from .metadata import metadata_of
 from .spaces import view_of
 from .steps import Info, LaneResets, LaneSteps, bad_reward, check_info
 
@@ -320,12 +321,10 @@ def _any(flags: npt.NDArray[np.bool_]) -> bool:
 
 
 def _autoreset_mode(env: AnyVectorEnv) -> AutoresetMode:
-    mode = (env.metadata or {}).get("autoreset_mode")
-    if isinstance(mode, AutoresetMode):
-        return mode
-    by_name = {known.name: known for known in AutoresetMode} | {known.value: known for known in AutoresetMode}
-    if isinstance(mode, str) and mode in by_name:
-        return by_name[mode]
+    mode = metadata_of(env).get("autoreset_mode")
+    for known in AutoresetMode:
+        if mode is known or (isinstance(mode, str) and mode in (known.name, known.value)):
+            return known
     raise EnvironmentBuildError(
         f"{type(env.unwrapped).__name__} does not say how it resets: metadata['autoreset_mode'] is {mode!r}",
         where="vector environment",

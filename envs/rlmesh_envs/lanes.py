@@ -17,6 +17,7 @@ from rlmesh_adapters.batches import Batch, copy_batch, iterate_rows
 from rlmesh_adapters.errors import Failure
 
 from .lane_set import EnvBuilder, LaneSet, Limit
+from .metadata import metadata_of
 from .steps import LaneResets
 
 
@@ -34,7 +35,7 @@ class LaneVectorEnv(LaneSet, VectorEnv[Any, Any, Any]):
     def __init__(self, builders: Sequence[EnvBuilder], limit: Limit | None = None) -> None:
         super().__init__(builders, limit)
         first = self.envs[0]
-        self.metadata = {**(first.metadata or {}), "autoreset_mode": AutoresetMode.DISABLED}
+        self.metadata = {**metadata_of(first), "autoreset_mode": AutoresetMode.DISABLED}
         self.render_mode = first.render_mode
         self.spec = first.spec
         self.observation_space = batch_space(first.observation_space, self.num_envs)

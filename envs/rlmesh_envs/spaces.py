@@ -68,11 +68,17 @@ def check_alike(known: Mapping[int, Any]) -> None:
 
     known: lane -> whatever has its `observation_space` and `action_space`.
 
-    Raises EnvironmentBuildError, naming the lane and both spaces.
+    Raises EnvironmentBuildError, naming the lane and both spaces, or the space that there is not.
     """
     for lane, one in known.items():
         for what in ("observation_space", "action_space"):
-            first, found = getattr(known[0], what), getattr(one, what)
+            first, found = getattr(known[0], what, None), getattr(one, what, None)
+            if not isinstance(found, spaces.Space):
+                raise EnvironmentBuildError(
+                    f"the environment has no {what}" + ("" if found is None else f", but {found!r}"),
+                    where="environment",
+                    mend=f"set self.{what}, one of gymnasium.spaces, in its constructor",
+                )
             if found != first:
                 raise EnvironmentBuildError(
                     f"lanes differ: {what} of lane {lane} is {found}, of lane 0 {first}",

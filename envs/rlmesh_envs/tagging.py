@@ -11,6 +11,7 @@ from rlmesh_adapters.documents.publishing import published
 from rlmesh_adapters.documents.reading import read_tags
 from rlmesh_adapters.resolve.join import join
 
+from .metadata import metadata_of
 from .spaces import view_of
 
 _E = TypeVar("_E", bound=gym.Env[Any, Any])
@@ -28,5 +29,5 @@ def tag(env: _E, tags: Any) -> _E:
     plain = published(read)
     join(read, view_of(env.observation_space), view_of(env.action_space))
     # The dict may be the class's own, which other environments share.
-    env.metadata = {**(env.metadata or {}), TAGS_KEY: plain}
+    env.metadata = {**metadata_of(env), TAGS_KEY: plain}
     return env

@@ -85,10 +85,23 @@ def _memory() -> Check:
 
 
 def _writing(out: Path) -> Check:
-    folder = out.absolute()
-    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    try:
+        folder = out.absolute()
+        there = next(parent for parent in (folder, *folder.parents) if parent.exists() or parent.is_symlink())
+        is_there = there.exists()
+    except OSError as error:
+        return Check(
+            group=_GROUP,
+            name="runs",
+            state="broken",
+            found=f"{out} cannot be looked at: {error.strerror}",
+            mend="give another folder with --out",
+            is_core=True,
+        )
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        what = "cannot be written to" if there.is_dir() else "is a file"
+        what = "is a link that leads nowhere"
+        if is_there:
+            what = "cannot be written to" if there.is_dir() else "is a file"
         return Check(
             group=_GROUP,
             name="runs",

@@ -63,10 +63,10 @@ def _core(children: Children) -> Iterator[Check]:
     """Look at what we depend on: can it be imported, and is it new enough?"""
     least = {needed.name.lower(): needed.least for needed in requirements(DISTRIBUTION) if not needed.extra}
     outcome = children.outcome("core")
-    told = {words[1]: words for line in outcome.lines if (words := line.split(" ", 3))[0] == "CHECK"}
+    told = {words[0]: words for words in outcome.said if len(words) == 3}
     for module in ("gymnasium", "numpy", "msgspec", "yaml", "rich", "typer"):
         name = "pyyaml" if module == "yaml" else module
-        _, _, state, text = told.get(module, ("", "", "broken", outcome.text))
+        _, state, text = told.get(module, (module, "broken", outcome.text))
         installed = installed_version(name) or text
         mend = f"pip install --force-reinstall {name}"
         if state != "ok":

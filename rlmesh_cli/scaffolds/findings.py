@@ -16,6 +16,7 @@ from rlmesh_adapters.paths import NodePath
 from rlmesh_adapters.spaces import SpaceView, sample_value
 from rlmesh_envs.infos import SUCCESS_KEYS, read_flag, read_number
 from rlmesh_envs.make import Lanes, make_lanes
+from rlmesh_envs.metadata import render_modes_of
 from rlmesh_envs.request import EnvInfo, EnvRequest
 from rlmesh_envs.spaces import view_of
 from rlmesh_envs.steps import Info
@@ -102,7 +103,6 @@ def _ask(request: EnvRequest, lanes: Lanes, info: EnvInfo, action: SpaceView) ->
     seen: dict[str, Any] = dict(_named(resets.infos[0]))
     walk = _walk(lanes, action, seen)
     envs = getattr(lanes, "envs", None)
-    modes = ((envs[0].metadata if envs else None) or {}).get("render_modes") or ()
     return Found(
         id=request.id if ":" in request.id else info.id,
         imports=request.imports,
@@ -111,7 +111,7 @@ def _ask(request: EnvRequest, lanes: Lanes, info: EnvInfo, action: SpaceView) ->
         action=action,
         first=first,
         max_episode_steps=info.max_episode_steps,
-        render_modes=tuple(map(str, modes)),
+        render_modes=render_modes_of(envs[0] if envs else None),
         is_lane=not info.is_lockstep,
         steps=len(walk.rewards),
         rewards=tuple(walk.rewards),

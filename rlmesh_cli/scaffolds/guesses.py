@@ -24,8 +24,8 @@ _CHANNELS = (1, 3, 4)
 #: What a name holds -> the role that is guessed, tried in this order.
 _STATES = (
     (r"gripper|finger", "proprio/gripper"),
-    (r"(eef|ee|tcp|end_effector|hand)_?(rot|quat|ori|axis_angle)", "proprio/eef_rot"),
-    (r"(eef|ee|tcp|end_effector|hand)_?(pos|xyz|state)", "proprio/eef_pos"),
+    (r"(eef|(?<![a-z])ee|tcp|end_effector|hand)_?(rot|quat|ori|axis_angle)", "proprio/eef_rot"),
+    (r"(eef|(?<![a-z])ee|tcp|end_effector|hand)_?(pos|xyz|state)", "proprio/eef_pos"),
     (r"joint\w*vel|qvel", "proprio/joint_vel"),
     (r"joint|qpos", "proprio/joint_pos"),
 )

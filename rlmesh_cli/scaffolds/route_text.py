@@ -19,11 +19,11 @@ _EPISODES, _LANES = 10, 4
 _STEPS = 1000
 
 
-def route_text(found: Found, tagging: Tagging | str | None, policy: str, route: str) -> str:
+def route_text(found: Found, tagging: Tagging | str | None, policy: str, route: str, search: str = "") -> str:
     """Return a route file that runs as it stands.
 
     tagging: tags, the reason why there are none, or None if none were asked for.
-    policy, route: names of the files.
+    policy, route: names of the files. search: the folder that must be on PYTHONPATH, seen from that of the files.
     """
     file = shlex.quote(route)
     lines = [
@@ -34,6 +34,7 @@ def route_text(found: Found, tagging: Tagging | str | None, policy: str, route: 
         f"#   rlmesh explain --route {file}    says what becomes of every number",
         "#",
         f"# Flags take the place of what stands here: rlmesh eval --route {file} --episodes 50",
+        *_search(search),
         "version: 1",
         "",
         *_env(found),
@@ -62,6 +63,13 @@ def route_text(found: Found, tagging: Tagging | str | None, policy: str, route: 
         "gates: []",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _search(folder: str) -> Iterator[str]:
+    if folder:
+        yield "#"
+        yield "# The environment's module is not beside this file: these commands find it with"
+        yield f"# PYTHONPATH={shlex.quote(one_line(folder))} in front of them."
 
 
 def _env(found: Found) -> Iterator[str]:

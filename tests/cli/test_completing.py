@@ -44,7 +44,7 @@ def ask(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
 
 def completed(folder: Path, *words: str) -> list[str]:
     """Return what bash is offered for the last of some words after `rlmesh`."""
-    line = " ".join(("rlmesh", *words))
+    line = "\n".join(("rlmesh", *words))
     done = ask(folder, _RLMESH_COMPLETE="complete_bash", COMP_WORDS=line, COMP_CWORD=str(len(words)))
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.split("\n")[:-1] if done.stdout.strip() else []
@@ -89,12 +89,17 @@ NAMES = ["20260101T000000Z-A-p-1a2b", "20260102T000000Z-B-p-3c4d"]
         (["replay", "20260102"], NAMES[1:]),
         (["eval", "--baseline", "lat"], ["latest"]),
         (["eval", "--resume", "20260101"], NAMES[:1]),
+        (["eval", "--resume", "a"], ["auto"]),
         (["show", "--out", "other", "2026"], ["20260103T000000Z-C-p-5e6f"]),
         (["show", "--out", "nowhere", "l"], []),
         (["show", "runs/2"], []),  # a path is the shell's
         (["eval", "z"], ["zero"]),
         (["eval", "p"], ["policy.py", "pusher.py"]),
         (["eval", "sub/"], ["sub/inner.py"]),
+        (["eval", "./"], ["./policy.py", "./pusher.py"]),
+        (["eval", "."], [".hidden.py"]),
+        (["eval", ""], ["random", "zero", "hold", "policy.py", "pusher.py"]),
+        (["eval", "--route", ""], ["route.yaml"]),
         (["eval", "--route", "r"], ["route.yaml"]),
         (["init", "--env", "CartPole-v1", "--policy", "p"], []),  # a name that is to be new
         (["eval", "nothing-like-it"], []),
@@ -102,6 +107,24 @@ NAMES = ["20260101T000000Z-A-p-1a2b", "20260102T000000Z-B-p-3c4d"]
 )
 def test_offers(runs, words, offered):
     assert completed(runs, *words) == offered
+
+
+def test_words_that_bash_would_take_apart_are_escaped(runs):
+    (runs / "my policy (1).py").write_text("")
+    (runs / "runs" / "a $run").mkdir()
+    (runs / "runs" / "a $run" / "run.json").write_text("{}")
+    assert completed(runs, "eval", "my") == [r"my\ policy\ \(1\).py"]
+    assert completed(runs, "eval", r"my\ p") == [r"my\ policy\ \(1\).py"]
+    assert completed(runs, "eval", "'my") == ["my policy (1).py"]
+    assert completed(runs, "show", "a") == [r"a\ \$run"]
+    assert completed(runs, "eval", "--until", "w") == [r"width\<0.1"]
+    done = ask(
+        runs,
+        _RLMESH_COMPLETE="complete_fish",
+        _TYPER_COMPLETE_ARGS="rlmesh eval --until w",
+        _TYPER_COMPLETE_FISH_ACTION="get-args",
+    )
+    assert done.stdout == "width<0.1\n"
 
 
 def test_zsh_and_fish_are_offered_the_same(runs):

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy
 import pytest
 
 from rlmesh_cli import doctor_command
+from rlmesh_cli.doctor import children as children_module
 from rlmesh_cli.doctor import software
 from rlmesh_cli.doctor.checks import Check, shielded
 from rlmesh_cli.doctor.children import Children
@@ -236,3 +238,91 @@ def test_a_folder_that_cannot_be_written_to_is_broken(tmp_path):
     assert runs.state == "ok"
     assert f"{tmp_path / 'new' / 'runs'} can be made" in runs.found
     assert not (tmp_path / "new").exists()
+
+
+def found_by(program: str, monkeypatch: pytest.MonkeyPatch) -> tuple[bool, str]:
+    """Return how a child that runs a program ended."""
+    monkeypatch.setitem(children_module.PROGRAMS, "tried", program)
+    monkeypatch.setattr(children_module, "SECONDS", 3.0)
+    children = Children()
+    children.start("tried", "tried")
+    outcome = children.outcome("tried")
+    return outcome.is_done, outcome.text
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        "print('half a line', end='', flush=True)",
+        "import atexit; atexit.register(print, 'goodbye')",
+        "import sys; sys.stdout = None",
+        "import subprocess; subprocess.Popen(['sleep', '30'])",
+    ],
+    ids=["half a line", "last words", "no output", "left behind"],
+)
+def test_what_packages_print_or_leave_behind_is_not_taken_for_the_finding(noise, monkeypatch):
+    began = time.monotonic()
+    assert found_by(f"{noise}\nsay('a finding')", monkeypatch) == (True, "a finding")
+    assert time.monotonic() - began < 20
+
+
+def test_a_program_that_leaves_too_early_or_hangs_has_found_nothing(monkeypatch):
+    left = (False, "the process left before it was through")
+    assert found_by("import os; os._exit(0)\nsay('a finding')", monkeypatch) == left
+    assert found_by("raise SystemExit\nsay('a finding')", monkeypatch) == left
+    began = time.monotonic()
+    hangs = "import subprocess, time; subprocess.Popen(['sleep', '30']); time.sleep(30)"
+    assert found_by(hangs, monkeypatch) == (False, "no answer within 3 s")
+    assert time.monotonic() - began < 20
+
+
+def test_a_gymnasium_that_leaves_by_itself_does_not_work(tmp_path):
+    (tmp_path / "gymnasium.py").write_text("import os\nos._exit(0)\n")
+    done = doctor("--json", before=str(tmp_path))
+    found = by_name(done.stdout)
+    assert done.returncode == 2
+    assert (found["CartPole-v1"]["state"], found["gymnasium"]["state"]) == ("broken", "broken")
+    assert found["gymnasium"]["found"].endswith("cannot be imported: the process left before it was through")
+    assert found["typer"]["state"] == "ok"
+
+
+def test_a_version_that_says_nothing_hides_no_other(tmp_path):
+    (tmp_path / "yaml.py").write_text("__version__ = ''\n")
+    found = by_name(doctor("--json", before=str(tmp_path)).stdout)
+    assert (found["pyyaml"]["state"], found["command"]["group"]) == ("ok", "software")
+
+
+def test_the_doctor_speaks_where_rich_is_broken(tmp_path):
+    (tmp_path / "rich.py").write_text("")
+    done = doctor(before=str(tmp_path))
+    assert (done.returncode, done.stderr) == (2, "")
+    assert "broken  rich: " in done.stdout
+    assert "-> pip install --force-reinstall rich" in done.stdout
+
+
+def test_a_name_of_a_folder_that_cannot_be_is_broken_and_needed():
+    runs = {check.name: check for check in check_machine(Path("r" * 300))}["runs"]
+    assert (runs.state, runs.is_core) == ("broken", True)
+    assert "File name too long" in runs.found
+
+
+def test_an_interrupted_doctor_leaves_nothing_running(monkeypatch):
+    def interrupted(child, *args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(children_module.PROGRAMS, "hangs", "import time; time.sleep(60)")
+    monkeypatch.setattr(subprocess.Popen, "communicate", interrupted)
+    children = Children()
+    children.start("hangs", "hangs")
+    child = children._started["hangs"]
+    with pytest.raises(KeyboardInterrupt):
+        children.outcome("hangs")
+    children.close()
+    assert isinstance(child, subprocess.Popen)
+    assert child.returncode == -9
+
+
+def test_a_link_that_leads_nowhere_is_no_folder_that_can_be_made(tmp_path):
+    (tmp_path / "runs").symlink_to(tmp_path / "gone")
+    runs = {check.name: check for check in check_machine(tmp_path / "runs")}["runs"]
+    assert (runs.state, runs.found) == ("broken", f"{tmp_path / 'runs'} is a link that leads nowhere")

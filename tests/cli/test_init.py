@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,8 @@ from rlmesh_cli import explanation_command, init_command
 from rlmesh_cli.explanation_command import ExplainRequest
 from rlmesh_cli.init_command import InitRequest
 from rlmesh_cli.reports.writing import write_new_files
+from rlmesh_cli.scaffolds.guesses import Observation
+from rlmesh_envs.spaces import view_of
 
 
 def init(folder: Path, env: str, **flags: Any) -> int:
@@ -248,6 +253,12 @@ def test_an_id_of_a_namespace_names_the_package_to_import(tmp_path, monkeypatch)
     assert runs(tmp_path / "new", episodes=1).column("return") == [111.0]
 
 
+@pytest.mark.parametrize("leads_to", ["itself", "nowhere"])
+def test_a_folder_that_is_a_link_to_nothing_is_refused(tmp_path, capsys, leads_to):
+    (tmp_path / "itself").symlink_to(tmp_path / leads_to)
+    assert "cannot be written" in refusal(tmp_path / "itself", "CartPole-v1", capsys)
+
+
 def test_other_names_are_taken(tmp_path):
     assert init(tmp_path, "CartPole-v1", policy="my policy.py", route="my route.yml") == 0
     assert "rlmesh eval --route 'my route.yml'" in (tmp_path / "my policy.py").read_text()
@@ -264,3 +275,65 @@ def test_the_environment_may_lie_beside_the_policy(tmp_path):
     (tmp_path / "own_module_beside.py").write_text("from toys import Coins\n")
     assert init(tmp_path, "own_module_beside:Coins") == 0
     assert runs(tmp_path, episodes=1).column("return") == [111.0]
+
+
+@pytest.mark.parametrize(("what", "modes"), [("list", "none"), ("text", "human"), ("number", "none")])
+def test_metadata_that_gymnasium_does_not_foresee_are_no_obstacle(tmp_path, capsys, what, modes):
+    assert init(tmp_path, "init_toys:OddMetadata", env_args=(f"what={what}",)) == 0
+    shown = next(line for line in capsys.readouterr().out.splitlines() if "render modes" in line)
+    assert shown.split() == ["render", "modes", modes]
+    assert runs(tmp_path, episodes=2).code == 0
+
+
+def test_an_environment_without_spaces_is_a_mistake_of_its_author(tmp_path, capsys):
+    assert init(tmp_path, "init_toys:Bare") == 2
+    told = capsys.readouterr().err
+    assert "the environment has no observation_space" in told
+    assert "Traceback" not in told
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_commands_find_an_environment_that_lies_where_init_was_run(tmp_path):
+    """By the console script, which puts no folder of the user's on the path."""
+    script = Path(sys.executable).parent / "rlmesh"
+    if not script.exists():
+        pytest.skip(f"needs a console script {script}")
+    (tmp_path / "own_module_here.py").write_text("from toys import Coins\n")
+    root = Path(__file__).resolve().parents[2]
+    places = os.pathsep.join(map(str, (root, root / "adapters", root / "envs", root / "tests")))
+
+    def shell(command: str, folder: Path = tmp_path) -> subprocess.CompletedProcess[str]:
+        command = command.replace("PYTHONPATH=", f"PYTHONPATH={places}:").replace("rlmesh", str(script), 1)
+        env = {**os.environ, "PYTHONPATH": places}
+        return subprocess.run(
+            command, shell=True, cwd=folder, env=env, capture_output=True, text=True, check=False
+        )
+
+    said = shell("rlmesh init --env own_module_here:Coins --dir new").stdout
+    command = next(line for line in said.splitlines() if " eval --route" in line).split("  ")[0].strip()
+    assert command == "PYTHONPATH=. rlmesh eval --route new/route.yaml"
+    assert shell(f"{command} --quiet").returncode == 0
+    note = next(
+        line for line in (tmp_path / "new" / "route.yaml").read_text().splitlines() if "PYTHONPATH" in line
+    )
+    assert note.startswith("# PYTHONPATH=.. ")
+    assert shell("PYTHONPATH=.. rlmesh eval --route route.yaml --quiet", tmp_path / "new").returncode == 0
+    # What is found without is not spoken of.
+    assert "PYTHONPATH" not in shell("rlmesh init --env own_module_here:Coins").stdout
+    assert "PYTHONPATH" not in shell("rlmesh init --env toys:Coins --dir other").stdout
+    assert "PYTHONPATH" not in (tmp_path / "other" / "route.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "role"),
+    [
+        ("ee_pos", "proprio/eef_pos"),
+        ("robot0_ee_pos", "proprio/eef_pos"),
+        ("eef_xyz", "proprio/eef_pos"),
+        ("knee_pos", "x/knee"),
+        ("wheel_three_pos", "x/wheel_three"),
+    ],
+)
+def test_an_end_effector_is_no_part_of_a_word(name, role):
+    guessed = Observation(view_of(gym.spaces.Dict({name: gym.spaces.Box(-1, 1, (3,))})))
+    assert guessed.tree[name].tag["role"] == role

@@ -51,6 +51,12 @@ def test_bins_hold_what_their_edges_say(seed):
             assert high.is_integer()
 
 
+def test_bins_far_from_zero_hold_what_their_edges_say():
+    bins = parsed(histogram([1e10 + number + 0.5 for number in range(6)], 80, has_blocks=True))
+    assert [count for *_, count, _ in bins] == [1] * 6
+    assert [(low - 1e10, high - 1e10) for low, high, *_ in bins] == [(at, at + 1) for at in range(6)]
+
+
 def test_few_whole_numbers_have_a_line_each():
     assert histogram([3.0, 4.0, 4.0, 4.0, 6.0], 80, has_blocks=False) == [
         " 3  1  " + "#" * 17,
@@ -67,7 +73,11 @@ def test_what_is_there_is_seen_and_the_rest_is_in_proportion():
 
 
 @pytest.mark.parametrize(
-    "values", [[], [1.0], [2.0, 2.0], [-1e308, 1e308], [0.0, math.nextafter(0, 1)], [1.0, math.nextafter(1, 2)]]
+    "values",
+    [
+        *([], [1.0], [2.0, 2.0], [-1e308, 1e308], [0.0, math.nextafter(0, 1)], [1.0, math.nextafter(1, 2)]),
+        [0.0, 3e-323],
+    ],
 )
 def test_nothing_is_drawn_of_what_has_no_bins(values):
     assert histogram(values, 80, has_blocks=True) == []
@@ -125,6 +135,13 @@ def test_single_reward_is_seen_in_its_cell():
     rewards = [0.0] * 57 + [1.0] + [0.0] * 42
     assert standing_out(rewards, 10) == [0, 0, 0, 0, 0, 1, 0, 0, 0, 0]
     assert means([0.0, 1.0] * 10, 5) == [0.5] * 5
+
+
+@pytest.mark.parametrize("odd", [math.nan, math.inf, -math.inf])
+def test_reward_that_is_not_finite_is_seen_in_its_cell(odd):
+    shown = standing_out([0.0, odd, 9.0, 0.0, 0.0, 9.0], 2)
+    assert not math.isfinite(shown[0])
+    assert shown[1] == 9.0
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from cli_toys import Steps, play, policy_file
 from gymnasium import spaces
+from rich.cells import cell_len
 from typer.testing import CliRunner
 
 from rlmesh_adapters.errors import HarnessError
@@ -38,6 +39,12 @@ class Arm(Steps):
     """Actions of two leaves, one of them whole."""
 
     action_space = spaces.Dict({"arm": spaces.Box(-1, 1, (2,), np.float32), "grip": spaces.Discrete(2)})
+
+
+class Named(Steps):
+    """Actions whose names are wide, or would end a line."""
+
+    action_space = spaces.Dict({name: spaces.Discrete(2) for name in ("腕", "a\nb", "\x1b[31mred")})
 
 
 WALKING = """
@@ -144,6 +151,19 @@ def test_leaves_of_an_action_have_their_names(tmp_path):
     assert "vvv at a bound 100 %" in lines
 
 
+def test_pictures_stand_below_one_another_whatever_the_names(tmp_path):
+    _, folder = play(tmp_path, "random", f"{HERE}:Named", episodes=1, quiet=True)
+    assert folder is not None
+    lines = show(folder, 0).splitlines()
+    begins = {}
+    for line in lines:
+        name, _, rest = line[1:].partition(" ")
+        if name.startswith("action."):
+            begins[name] = cell_len(line) - cell_len(rest.lstrip())
+    assert set(begins) == {"action.腕", r"action.a\nb", r"action.\x1b[31mred"}
+    assert len(set(begins.values())) == 1
+
+
 def fake_reader(monkeypatch, columns: dict[str, Any] | Exception) -> list[Path]:
     """Put a reader of step files in the place of the real one; return the files it was asked for."""
     asked: list[Path] = []
@@ -240,7 +260,8 @@ def test_replay_that_differs_is_not_drawn(walked, tmp_path, monkeypatch):
         "played again, ep-000002 is not what it was: 8 steps and return 36 in the run, 8 and 36 now; policy: was"
         in text
     )
-    assert f"see why: rlmesh replay {walked.name} 1" in text
+    # By its folder: a name alone is looked for in runs/.
+    assert f"see why: rlmesh replay {walked} 1" in text
     record = json.loads(show(walked, 1, "--json"))
     assert (record["source"], record["rewards"], record["actions"]) == (None, None, None)
     assert "is not what it was" in record["notes"][0]
@@ -300,6 +321,15 @@ def test_episode_without_a_step_has_nothing_to_draw(tmp_path):
     if folder is None:  # actions of a Discrete space
         _, folder = play(tmp_path, "zero", "cli_toys:Broken", episodes=1, quiet=True, out=tmp_path / "other")
     assert folder is not None
+    assert "nothing is drawn: it has no finished step" in show(folder, 0)
+
+
+def test_kept_steps_of_an_episode_without_a_step_have_nothing_to_draw(tmp_path, monkeypatch):
+    _, folder = play(tmp_path, "zero", "cli_toys:Broken", episodes=1, quiet=True)
+    assert folder is not None
+    fake_reader(monkeypatch, {"reward": np.zeros(0), "action": np.zeros((0, 2), np.float32)})
+    (folder / "steps").mkdir()
+    (folder / "steps" / "ep-000001.parquet").write_bytes(b"")
     assert "nothing is drawn: it has no finished step" in show(folder, 0)
 
 
