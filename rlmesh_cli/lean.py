@@ -2,8 +2,9 @@
 
 Flags are converted by a few lines of ours: Typer's own conversion goes through a validation library that takes
 longer to import than our modules together. Commands are made when they are asked for, not all of them for each; a
-list of them needs none. Help is drawn without importing what it has no use for. Where a release of Typer has no
-such step, nothing is changed.
+list of them needs none. Their modules do not put off annotations, which Typer would evaluate several times each.
+Help is drawn without importing what it has no use for. Where a release of Typer has no such step, nothing is
+changed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """`rlmesh explain`: parse, call, show, leave."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`rlmesh probe`: parse, call, show, leave."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
