@@ -78,7 +78,8 @@ def _comparer(low: Array, high: Array) -> Callable[[Array], bool]:
     def all_inside(batch: Array) -> bool:
         nonlocal form, lows, highs, yes
         if batch.size == few:
-            values = batch.ravel().tolist()
+            # One row is taken out of its list faster than it is flattened.
+            values = batch.tolist()[0] if batch.ndim == 2 and len(batch) == 1 else batch.ravel().tolist()
             for position, lowest, highest in bounded:
                 if not lowest <= values[position] <= highest:
                     return False

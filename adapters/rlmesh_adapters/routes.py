@@ -63,6 +63,7 @@ class ConfiguredRoute:
         elif observation.is_array:
             self._is_inside = self._watches[0][2].all_inside
         self._lock = threading.Lock()
+        self._acquire, self._release = self._lock.acquire, self._lock.release
         self._known: Sequence[EpisodeContext] | None = None
         self._has_answered = has_answered
 
@@ -84,7 +85,9 @@ class ConfiguredRoute:
 
     def predict(self, rows: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
         """Ask the policy for the asking rows' next actions; see AdapterEngine.predict."""
-        with self._lock:
+        # `with` takes twice as long, at every step.
+        self._acquire()
+        try:
             if episodes is not self._known:
                 check_episode_ids(episodes)
                 self._known = episodes
@@ -102,6 +105,8 @@ class ConfiguredRoute:
             if prediction.lengths is not None or prediction.was_repeated:
                 self._note_unusual(prediction)
             return prediction
+        finally:
+            self._release()
 
     def _ask_converted(self, rows: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
         """Ask through the adapter; rows that cannot be assembled are not asked for."""

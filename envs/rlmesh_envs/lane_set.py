@@ -85,6 +85,7 @@ class LaneSet:
         self._until: float = inf
         self._steppers: list[Callable[[Any], Any]] = []
         self._batch_shape: tuple[int, ...] = ()
+        self._batch_ndim = 1
         self._is_lone = False
 
     def _check_spaces(self) -> None:
@@ -219,7 +220,8 @@ class LaneSet:
             and observation.shape == self.layout.shape
             and observation.dtype == self._dtype
         ):
-            return LaneSteps(observation[None].copy(), [reward], ended, infos, failures)
+            # A copy with an axis in front.
+            return LaneSteps(np.array(observation, ndmin=self._batch_ndim), [reward], ended, infos, failures)
         return self._conclude([observation], [reward], infos, ended, failures)
 
     def _conclude(
@@ -301,6 +303,7 @@ class LaneSet:
         self._set_until()
         self._steppers = [self._step[lane] for lane in lanes]
         self._batch_shape = (len(lanes), *self.layout.shape)
+        self._batch_ndim = len(self._batch_shape)
         self._is_lone = len(lanes) == 1 and self._is_array and self._is_flat
 
     def _rebuild(self, lane: int) -> None:
