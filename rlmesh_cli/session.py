@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rlmesh_adapters.baselines import BASELINES
 from rlmesh_adapters.errors import describe_error
 
 from .bars import Bars
@@ -23,6 +24,7 @@ from .stage import Stage
 from .stats import summarise
 from .store import RunStore
 from .tallies import Tally
+from .unreset import looks_of, note_changes
 from .watching import Stopper, Watcher
 
 if TYPE_CHECKING:
@@ -59,6 +61,9 @@ class Session:
         self._crew, self._keeper = crew, keeper
         self._stage, self._record, self._out = stage, record, out
         self._rows: list[EpisodeResult] = []
+        # Of the policy's attributes, when its first episode has ended; whether that is still to be seen.
+        self._looks: dict[str, object] | None = None
+        self._is_unseen = False
         self._opened: RunStore | None = None
         self._advised = 0
         self._standings: Standings | None = None
@@ -207,6 +212,7 @@ class Session:
     def _play_all(self, rollout: Rollout | CrewRollout, watcher: Watcher) -> tuple[str, float]:
         """Play what is planned, write each row, close the policy; return the status and the loop's seconds."""
         status = "finished"
+        self._is_unseen = self._plays_unprobed
         watcher.begin(self._stage.route.episodes)
         began = time.perf_counter()
         try:
@@ -245,6 +251,8 @@ class Session:
             tally.recording_seconds += time.perf_counter() - began
         self._rows.extend(results)
         self._record.played += len(results)
+        if self._is_unseen:
+            self._is_unseen, self._looks = False, looks_of(self._stage.first)
         self._look_at(results)
 
     def _read_again(self) -> None:
@@ -256,6 +264,13 @@ class Session:
             self._record.played += len(stored.every_row) - len(self._rows)
             self._rows = stored.every_row
             self._look_at(self._rows)
+
+    @property
+    def _plays_unprobed(self) -> bool:
+        """Whether one object that was not probed plays one episode after another."""
+        stage = self._stage
+        is_alone = self._crew is None and stage.num_lanes == 1 and stage.plan.sharing == "shared"
+        return is_alone and stage.probe is None and stage.route.policy.source not in BASELINES
 
     def _has_too_many_errors(self) -> bool:
         most = self._stage.route.max_errors
@@ -279,6 +294,7 @@ class Session:
         note_frames(book, rollout.tally)
         if self._keeper is not None:
             self._keeper.note(book, rows)
+        note_changes(book, self._looks, stage.first)
         store = self._store()
         evaluation = Evaluation(
             folder=store.path,
