@@ -40,9 +40,9 @@ class Bins(msgspec.Struct, frozen=True):
 
 
 def bins_of(values: Sequence[float], most: int = _MOST) -> Bins:
-    """Return at most `most` + 1 bins of a round width that hold all values; those are finite, one at least.
+    """Return some `most` bins of a round width that hold all values; those are finite, one at least.
 
-    Whole numbers get bins of a whole width.
+    Where both ends stick out of a round number of bins, there are two more. Whole numbers get bins of a whole width.
     """
     low, high = min(values), max(values)
     width = round_up(high / most - low / most)
