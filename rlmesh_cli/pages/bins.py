@@ -10,6 +10,8 @@ import msgspec
 
 _MOST = 30
 _NICE = (1.0, 2.0, 5.0, 10.0)
+#: Floats that a bin holds at least.
+_LEAST_FLOATS = 16
 
 
 class Bins(msgspec.Struct, frozen=True):
@@ -42,10 +44,12 @@ class Bins(msgspec.Struct, frozen=True):
 def bins_of(values: Sequence[float], most: int = _MOST) -> Bins:
     """Return some `most` bins of a round width that hold all values; those are finite, one at least.
 
-    Where both ends stick out of a round number of bins, there are two more. Whole numbers get bins of a whole width.
+    Where both ends stick out of a round number of bins, there are two more. Whole numbers get bins of a whole
+    width, and none is narrower than floats of that size can be told apart.
     """
     low, high = min(values), max(values)
-    width = round_up(high / most - low / most)
+    least = _LEAST_FLOATS * math.ulp(max(abs(low), abs(high)))
+    width = round_up(max(high / most - low / most, least)) if low < high else 0.0
     if all(map(float.is_integer, map(float, values))):
         width = max(1.0, width)
     if not width or not math.isfinite(low / width) or not math.isfinite(high / width):

@@ -236,6 +236,7 @@ def _is_taken(spec: dict) -> bool:
 
 @given(st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=60))
 @example([1.5, -1.8e-193])
+@example([1e12, 999999999999.9999])
 def test_bins_hold_all_values_and_are_few(values):
     bins = bins_of(values)
     assert 1 <= bins.count <= 32
