@@ -94,6 +94,7 @@ def _runs_table(runs: Sequence[Opened]) -> Table:
             Column("mean return", "number"),
             Column("interval of the mean"),
             *(Column(name, "number") for name in ("episodes", "errors")),
+            Column("name"),
         ),
         rows=tuple(_run_row(at, known, has_env=_envs(runs) > 1) for at, known in enumerate(runs)),
     )
@@ -118,6 +119,7 @@ def _run_row(at: int, known: Opened, *, has_env: bool) -> Row:
             Cell(_ends(None if returns is None else returns.interval, number)),
             Cell(f"{summary.episodes:,} of {summary.planned:,}", summary.episodes),
             Cell(f"{summary.errors:,}", summary.errors),
+            Cell(known.run.name),
         )
     )
 

@@ -632,7 +632,10 @@ def test_pairs_that_errored_have_no_difference(tmp_path):
 
 def test_several_runs_have_their_intervals_beside_one_another(tmp_path):
     runs = [read_run(run_folder(tmp_path / name, rows([True] * 3 + [False]))) for name in ("a", "b", "c")]
-    data = data_of(several_html(runs, tmp_path).decode())
+    html = several_html(runs, tmp_path).decode()
+    data = data_of(html)
+    # Of one policy, so that only their names tell them apart.
+    assert all(f">{run.name}</td>" in html for run in runs)
     rates = next(figure for figure in data["figures"] if figure["id"] == "rates")
     assert rates["data"][0]["x"] == [75.0] * 3
     # Clopper and Pearson for 3 of 4, from tables.
