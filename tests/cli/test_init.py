@@ -303,8 +303,9 @@ def test_commands_find_an_environment_that_lies_where_init_was_run(tmp_path):
     places = os.pathsep.join(map(str, (root, root / "adapters", root / "envs", root / "tests")))
 
     def shell(command: str, folder: Path = tmp_path) -> subprocess.CompletedProcess[str]:
-        command = command.replace("PYTHONPATH=", f"PYTHONPATH={places}:").replace("rlmesh", str(script), 1)
-        env = {**os.environ, "PYTHONPATH": places}
+        command = command.replace("PYTHONPATH=", f"PYTHONPATH={places}:")
+        path = os.pathsep.join([str(script.parent), os.environ.get("PATH", "")])
+        env = {**os.environ, "PYTHONPATH": places, "PATH": path}
         return subprocess.run(
             command, shell=True, cwd=folder, env=env, capture_output=True, text=True, check=False
         )
