@@ -104,6 +104,7 @@ def test_leaves_of_every_kind_come_back(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.real
 def test_pandas_and_polars_read_a_folder_of_files(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     polars = pytest.importorskip("polars")
@@ -253,6 +254,7 @@ def test_toys_are_what_they_say() -> None:
     assert film_toys.picture(0, 0)[0, 0].tolist() == [0, 1, 2]
 
 
+@pytest.mark.real
 def test_seeds_of_any_size_stand_in_one_column(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     played = play(tmp_path, "zero", "film_toys:Clock", seeds=f"1,{2**64 + 1}", record="steps")
