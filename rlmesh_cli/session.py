@@ -233,6 +233,7 @@ class Session:
         # Before the last record is made, so that it can say what `close` of the policy raised.
         try:
             self._record.take_down(self._stage if isinstance(rollout, Rollout) else rollout)
+            note_changes(self._stage.engine.advisories, self._looks, self._stage.first)
             self._stage.release()
         except KeyboardInterrupt:  # somebody does not wait for `close` of the policy
             status = "interrupted"
@@ -294,7 +295,6 @@ class Session:
         note_frames(book, rollout.tally)
         if self._keeper is not None:
             self._keeper.note(book, rows)
-        note_changes(book, self._looks, stage.first)
         store = self._store()
         evaluation = Evaluation(
             folder=store.path,

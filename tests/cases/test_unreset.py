@@ -60,6 +60,15 @@ class Policy:
         self.calls += 1
         return self.calls % 4
 """,
+    "closed": """
+class Policy:
+    def __init__(self):
+        self.model = [1, 2]
+    def predict(self, obs):
+        return 0
+    def close(self):
+        self.model = None
+""",
     "strange": """
 class Policy:
     def __init__(self):
