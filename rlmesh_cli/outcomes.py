@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from rlmesh_envs.info_forms import FormedInfos, InfoForm
 from rlmesh_envs.infos import SUCCESS_KEYS, read_flag, read_number
 
 from .wording import exact
@@ -50,6 +51,18 @@ class InfoReader:
         # A nested key can only be there if its first part is.
         self._keys = tuple((key, key.split(".", 1)[0]) for key in rule.keys)
         self._roots = tuple((name, name.split(".", 1)[0]) for name in self.metrics)
+        self._names = frozenset(name for pair in (*self._keys, *self._roots) for name in pair)
+        # The form that was looked at last, and whether it has nothing to say.
+        self._form: InfoForm | None = None
+        self._ignores_form = False
+
+    def ignores(self, infos: Sequence[Mapping[str, Any]]) -> bool:
+        """Tell whether the form of some infos shows that they report nothing."""
+        if infos.__class__ is not FormedInfos:
+            return False
+        if infos.form is not self._form:
+            self._form, self._ignores_form = infos.form, self._names.isdisjoint(infos.form.keys)
+        return self._ignores_form
 
     def read(self, info: Mapping[str, Any], outcome: Outcome) -> None:
         """Take over what one step's info reports."""

@@ -238,7 +238,10 @@ class Rollout:
             self._plays[roster.lanes[row]].clipped += 1
 
     def _read(self, roster: Roster, steps: LaneSteps) -> None:
-        for row, info in enumerate(steps.infos or ()):
+        infos = steps.infos or ()
+        if self._reader.ignores(infos):
+            return
+        for row, info in enumerate(infos):
             if info and row not in steps.failures:
                 self._reader.read(info, self._plays[roster.lanes[row]].outcome)
 

@@ -112,6 +112,34 @@ class Reusing(gym.Env[Any, Any]):
         return self.shown, float(action.sum()), False, False, {}
 
 
+class Ending(gym.Env[Any, Any]):
+    """Its seed says when it ends, in which of the three ways, and whether there are infos; 13 ends the process.
+
+    Observations are (resets so far, step).
+    """
+
+    observation_space = spaces.Box(0, np.inf, (2,), np.float64)
+    action_space = spaces.Discrete(2)
+
+    def __init__(self) -> None:
+        self._resets = 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        if seed == 13:
+            os._exit(3)
+        self._seed, self._time = seed or 0, 0
+        self._resets += 1
+        return np.array([self._resets, 0.0]), {}
+
+    def step(self, action: Any) -> Any:
+        self._time += 1
+        is_last = self._time == 1 + self._seed % 3
+        way = self._seed // 3 % 3
+        info = {"x": self._time / 7} if self._seed // 9 % 2 else {}
+        observation = np.array([self._resets, float(self._time)])
+        return observation, 1.0, is_last and way != 1, is_last and way != 0, info
+
+
 class Telling(gym.Env[Any, Any]):
     """Tells in its infos, by the step, what kind of numbers there are, and what type its action has."""
 

@@ -15,10 +15,14 @@ from typing import Any
 MESSAGE = b"m"
 #: To a worker: step its company; actions lie in the shared block.
 STEP = b"s"
-#: To a parent: all that the step gave lies in the shared block.
+#: To a worker: reset those of its lanes that are wanted; their seeds lie in the shared block.
+RESET = b"r"
+#: To a parent: all that the step or the reset gave lies in the shared block.
 DONE = b"d"
-#: To a parent: so do its infos, in the form that was sent last.
+#: To a parent: so do the infos of a step, in the form that was sent last.
 NUMBERS = b"n"
+#: To a parent: as DONE and NUMBERS, and so does how episodes ended.
+ENDED, NUMBERS_ENDED = b"e", b"f"
 
 _IS_POSIX = os.name == "posix"
 _PATIENCE = 16

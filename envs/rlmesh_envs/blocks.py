@@ -32,6 +32,9 @@ class SharedBlock:
         not shared.
     rewards: (N,) float64.
     numbers: (N, K) float64, what infos hold (see InfoForm).
+    ends: (N,) uint8, whether the episode of a row was terminated (1), truncated (2), or both (3).
+    wanted: (N,) bool, lanes that are to be reset; seeds: (N,) int64, what with. These two, and what is seen first,
+        stand at the number of the lane.
 
     observation, action: layouts of one row. lanes: N. memory: as large as `block_size` says.
     """
@@ -43,6 +46,9 @@ class SharedBlock:
         self.actions = self._carve(action)
         self.rewards = self._array((), np.dtype(np.float64))
         self.numbers = self._array((MOST_NUMBERS,), np.dtype(np.float64))
+        self.ends = self._array((), np.dtype(np.uint8))
+        self.wanted = self._array((), np.dtype(np.bool_))
+        self.seeds = self._array((), np.dtype(np.int64))
         self.has_lists = has_lists(self.observations)
         self._is_array = isinstance(self.observations, np.ndarray)
 
@@ -59,6 +65,18 @@ class SharedBlock:
         self._offset += _aligned(array.nbytes)
         return array
 
+    def put_ends(self, rows: Rows, count: int, ended: Sequence[tuple[int, bool, bool]]) -> None:
+        """Note the ends of (position, terminated, truncated) among `count` rows."""
+        ends = [0] * count
+        for position, terminated, truncated in ended:
+            ends[position] = terminated + 2 * truncated
+        self.ends[rows] = ends
+
+    def read_ends(self, rows: Sequence[int], index: Rows) -> list[tuple[int, bool, bool]]:
+        """Return (row, terminated, truncated) of those rows whose episode has ended."""
+        ends = self.ends[index].tolist()
+        return [(row, bool(end & 1), bool(end & 2)) for row, end in zip(rows, ends, strict=True) if end]
+
     def take_observations(self, rows: int) -> Batch:
         """Return the first R rows as a batch of the caller's own."""
         if self._is_array:
@@ -71,7 +89,7 @@ def block_size(observation: BatchLayout, action: BatchLayout, lanes: int) -> int
     parts = [leaf for layout in (observation, action) for leaf in leaves(layout.allocate(0))]
     arrays = [part for part in parts if isinstance(part, np.ndarray)]
     sizes = [lanes * int(np.prod(part.shape[1:])) * part.itemsize for part in arrays]
-    return sum(map(_aligned, [*sizes, lanes * 8, lanes * 8 * MOST_NUMBERS]))
+    return sum(map(_aligned, [*sizes, lanes * 8, lanes * 8 * MOST_NUMBERS, lanes, lanes, lanes * 8]))
 
 
 def _aligned(size: int) -> int:

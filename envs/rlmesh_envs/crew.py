@@ -36,9 +36,8 @@ class Crew:
         check_start_method(request.start_method)
         self._context: Any = multiprocessing.get_context(request.start_method)
         self._workers: list[WorkerProcess | None] = [None] * len(sizes)
-        # Descriptor of the shared memory, and how many lanes it holds; a worker that is started again needs it.
+        # Descriptor of the shared memory; a worker that is started again needs it.
         self._memory: list[int] = []
-        self._lanes = sum(sizes)
         # Before multiprocessing's own exit handler, which would wait for workers that wait for us.
         self._finalizer = Finalize(self, _close_all, args=(self._workers, self._memory), exitpriority=10)
         try:
@@ -59,9 +58,9 @@ class Crew:
     def share(self, descriptor: int) -> None:
         """Give every worker the memory of the shared block; the descriptor is the crew's from here on."""
         self._memory.append(descriptor)
-        for known in self._workers:
+        for worker, known in enumerate(self._workers):
             if known is not None:
-                known.attach(descriptor, self._lanes)
+                self._attach(worker, descriptor)
 
     def wake(self, worker: int) -> Failure | None:
         """Start a worker again if it has died; return why that cannot be."""
@@ -72,8 +71,11 @@ class Crew:
         except EnvironmentBuildError as error:
             return Failure(phase="reset", message=error.cause, detail=error.where, mend=error.mend)
         if self._memory:
-            self[worker].attach(self._memory[0], self._lanes)
+            self._attach(worker, self._memory[0])
         return None
+
+    def _attach(self, worker: int, descriptor: int) -> None:
+        self[worker].attach(descriptor, sum(self._sizes), sum(self._sizes[:worker]))
 
     def hear(self, worker: int, phase: str) -> Any:
         """Return a worker's answer, or the Failure of all its lanes; a worker that fails is buried."""

@@ -6,7 +6,7 @@ Axes: R infos, K numbers of each.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import msgspec
 import numpy as np
@@ -54,6 +54,34 @@ class InfoForm(msgspec.Struct, frozen=True):
         """Return the infos of some rows (R, K) of numbers."""
         columns = [_READERS[kind](numbers[:, column]) for column, kind in enumerate(self.kinds)]
         return [dict(zip(self.keys, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+class FormedInfos(Sequence[Info]):
+    """R infos of one form, made when the first of them is asked for: most are read by nobody.
+
+    numbers: (R, K), kept as they are.
+    """
+
+    def __init__(self, form: InfoForm, numbers: npt.NDArray[np.float64]) -> None:
+        self.form = form
+        self._numbers = numbers
+        self._made: list[Info] | None = None
+
+    def _all(self) -> list[Info]:
+        if self._made is None:
+            self._made = self.form.read(self._numbers)
+        return self._made
+
+    @overload
+    def __getitem__(self, row: int) -> Info: ...
+    @overload
+    def __getitem__(self, row: slice) -> list[Info]: ...
+    def __getitem__(self, row: int | slice) -> Info | list[Info]:
+        """Return one info, or a list of some."""
+        return self._all()[row]
+
+    def __len__(self) -> int:
+        return len(self._numbers)
 
 
 def form_of(infos: Sequence[Info], most: int) -> InfoForm | None:

@@ -186,6 +186,9 @@ class LaneSet:
             # Unlike storing into a row, stacking does not repeat a short value: one look at the whole is enough.
             try:
                 total = sum(rewards)
+                if total.__class__ is np.float64:  # of MuJoCo's rewards, and of numbers beside them
+                    rewards = list(map(float, rewards))
+                    total = float(total)
                 batch = np.array(seen)
                 if (
                     total.__class__ is float
@@ -213,6 +216,8 @@ class LaneSet:
         except (Exception, SystemExit) as error:
             self._fail(failures, 0, error)
             return self._conclude([_MISSING], [0.0], None, [], failures)
+        if reward.__class__ is np.float64:
+            reward = float(reward)
         if (
             reward.__class__ is float
             and isfinite(reward)

@@ -14,15 +14,18 @@ import msgspec
 from rlmesh_adapters.batches import Batch, BatchLayout, leaves, put_rows, take_rows
 from rlmesh_adapters.errors import Failure, describe_error
 
-from .bells import DONE, NUMBERS, STEP
+from .bells import DONE, ENDED, NUMBERS, NUMBERS_ENDED, RESET, STEP
 from .blocks import Rows, SharedBlock, as_rows, block_size, fits_exactly, open_memory, put_arrays
 from .crew import Crew, usable_cores
-from .info_forms import InfoForm
+from .info_forms import FormedInfos, InfoForm
 from .request import EnvRequest
 from .service import ResetRequest, StepRequest
 from .spaces import check_alike, view_of
 from .steps import Info, LaneResets, LaneSteps
 from .worker import Serve
+
+#: Seeds below that fit into the shared block.
+_LARGEST_SEED = 2**63
 
 
 class Part(msgspec.Struct):
@@ -55,7 +58,7 @@ class WorkerLanes:
     def __init__(self, request: EnvRequest, serve: Serve) -> None:
         self.num_envs = request.num_envs
         count = min(request.num_envs, request.workers or usable_cores())
-        bounds = [request.num_envs * worker // count for worker in range(count + 1)]
+        self._bounds = bounds = [request.num_envs * worker // count for worker in range(count + 1)]
         self._place = {
             lane: (worker, lane - bounds[worker])
             for worker in range(count)
@@ -111,11 +114,16 @@ class WorkerLanes:
         for lane in lanes:
             self._lost.pop(lane, None)
         parts = self._divide(range(len(lanes)), lanes)
-        asked = [part for part in parts if self._ask_reset(part, seeds, failures)]
+        asked = [part for part in parts if self._ask_reset(part, lanes, seeds, failures)]
         for part in asked:
             answer = self._hear(part.worker, "reset")
             if isinstance(answer, Failure):
                 failures.update(dict.fromkeys(part.rows, answer))
+                continue
+            if answer == DONE:
+                assert self._block is not None
+                first = take_rows(self._block.observations, [lanes[row] for row in part.rows])
+                put_rows(observations, part.rows, first)
                 continue
             casts = casts or answer.casts
             put_rows(observations, part.rows, answer.observations)
@@ -127,14 +135,33 @@ class WorkerLanes:
                 self._lost.pop(lane, None)
         return LaneResets(lanes, observations, infos, failures, casts)
 
-    def _ask_reset(self, part: Part, seeds: Sequence[int | None], failures: dict[int, Failure]) -> bool:
+    def _ask_reset(
+        self, part: Part, lanes: Sequence[int], seeds: Sequence[int | None], failures: dict[int, Failure]
+    ) -> bool:
         """Ask a worker for a reset; False, with its rows among the failures, if it cannot be started again."""
         failure = self._crew.wake(part.worker)
         if failure is not None:
             failures.update(dict.fromkeys(part.rows, failure))
             self._lose(part.worker, failure)
             return False
-        self._crew[part.worker].ask(ResetRequest(numbers=part.numbers, seeds=[seeds[row] for row in part.rows]))
+        chosen = [seeds[row] for row in part.rows]
+        if self._want(part, [lanes[row] for row in part.rows], chosen):
+            self._crew[part.worker].ring(RESET)
+        else:
+            self._crew[part.worker].ask(ResetRequest(numbers=part.numbers, seeds=chosen))
+        return True
+
+    def _want(self, part: Part, lanes: Sequence[int], seeds: Sequence[int | None]) -> bool:
+        """Note in the shared block which lanes of a worker are to be reset; False if that cannot be said there."""
+        block = self._block
+        if block is None or block.has_lists or lanes != sorted(lanes):
+            return False
+        if not all(seed.__class__ is int and 0 <= seed < _LARGEST_SEED for seed in seeds):
+            return False
+        # A worker that has died may have left something undone.
+        block.wanted[self._bounds[part.worker] : self._bounds[part.worker + 1]] = False
+        block.wanted[lanes] = True
+        block.seeds[lanes] = seeds
         return True
 
     def step_lanes(self, actions: Batch, lanes: Sequence[int], unread: Sequence[bool] | None = None) -> LaneSteps:
@@ -158,12 +185,16 @@ class WorkerLanes:
         else:
             # Only now that every worker has answered; the caller may keep what it gets.
             steps = LaneSteps(block.take_observations(count), block.rewards[:count].tolist(), [], None, failures)
+            for part, answer in zip(parts, answers, strict=True):
+                if answer in (ENDED, NUMBERS_ENDED):
+                    steps.ended += block.read_ends(part.rows, part.index)
         if block is not None and not failures and self._have_one_form(parts, answers):
             # All infos at once, in the order of their rows.
-            steps.infos = self._forms[parts[0].worker].read(block.numbers[:count])
+            steps.ended.sort()
+            steps.infos = FormedInfos(self._forms[parts[0].worker], block.numbers[:count].copy())
             return steps
         for part, answer in zip(parts, answers, strict=True):
-            if answer != DONE:
+            if answer not in (DONE, ENDED):
                 self._merge(steps, failures, part, answer)
         steps.ended.sort()
         return steps
@@ -171,7 +202,7 @@ class WorkerLanes:
     def _have_one_form(self, parts: Sequence[Part], answers: Sequence[Any]) -> bool:
         """Tell whether all that the workers have left to say is infos of one form."""
         return (
-            all(answer == NUMBERS for answer in answers)
+            all(answer in (NUMBERS, NUMBERS_ENDED) for answer in answers)
             and len({id(self._forms[part.worker]) for part in parts}) == 1
         )
 
@@ -190,7 +221,7 @@ class WorkerLanes:
         """Put what one worker has answered beside its arrays into the step of all."""
         if isinstance(answer, Failure):
             failures.update(dict.fromkeys(part.rows, answer))
-        elif answer == NUMBERS:
+        elif answer in (NUMBERS, NUMBERS_ENDED):
             _merge_infos(steps, part.rows, self._read_numbers(part))
         elif isinstance(answer, InfoForm):
             same = [form for form in self._forms.values() if form == answer]

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from rlmesh_adapters.batches import Batch, BatchLayout, map_leaves, take_rows
 
-from .bells import DONE, NUMBERS, STEP, Bell
+from .bells import DONE, ENDED, NUMBERS, NUMBERS_ENDED, RESET, STEP, Bell
 from .blocks import MOST_NUMBERS, Rows, SharedBlock, as_rows, block_size, map_memory, put_arrays
 from .info_forms import InfoForm, form_of
 from .lane_set import LaneSet
@@ -43,9 +44,13 @@ class ResetRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Attach(msgspec.Struct, frozen=True, kw_only=True):
-    """The descriptor of the memory that a block of `lanes` lies in comes next."""
+    """The descriptor of the memory that a block of `lanes` lies in comes next.
+
+    first: lane of all workers that is the first of this one's.
+    """
 
     lanes: int
+    first: int
 
 
 class Again(msgspec.Struct, frozen=True):
@@ -62,6 +67,7 @@ class Service:
     def __init__(self, bell: Bell, lanes: LaneSet) -> None:
         self._bell, self._lanes = bell, lanes
         self._block: SharedBlock | None = None
+        self._first = 0
         self._numbers: tuple[int, ...] = ()
         self._rows: Rows = slice(0)
         # Batches of the company's rows in the shared block, where these follow one another.
@@ -73,8 +79,12 @@ class Service:
     def run(self) -> None:
         """Answer until told to close; raises EOFError or OSError when the parent is gone."""
         while True:
-            if self._bell.listen() == STEP:
+            sound = self._bell.listen()
+            if sound == STEP:
                 self._step(None)
+                continue
+            if sound == RESET:
+                self._reset_wanted()
                 continue
             message = self._bell.receive()
             if isinstance(message, StepRequest):
@@ -84,21 +94,37 @@ class Service:
                 self._answer = self._lanes.reset_lanes(message.numbers, message.seeds)
                 self._bell.send_pickled(pickled_answer(self._answer))
             elif isinstance(message, Attach):
-                self._attach(message.lanes)
+                self._attach(message)
             elif isinstance(message, Again):
                 assert self._answer is not None
                 self._bell.send_pickled(pickled(seal(self._answer)))
             else:
                 return
 
-    def _attach(self, lanes: int) -> None:
-        descriptor = self._bell.take()
+    def _attach(self, message: Attach) -> None:
+        descriptor, lanes = self._bell.take(), message.lanes
+        self._first = message.first
         layouts = self._lanes.layout, BatchLayout(view_of(self._lanes.single_action_space))
         try:
             self._block = SharedBlock(*layouts, lanes, map_memory(descriptor, block_size(*layouts, lanes)))
         finally:
             os.close(descriptor)
         self._lanes.write_into(self._allocate)
+
+    def _reset_wanted(self) -> None:
+        """Reset the lanes that the shared block says; what they see first goes there, if that is all there is."""
+        block = self._block
+        assert block is not None
+        first = self._first
+        numbers = np.flatnonzero(block.wanted[first : first + self._lanes.num_envs]).tolist()
+        rows = [first + number for number in numbers]
+        resets = self._lanes.reset_lanes(numbers, block.seeds[rows].tolist())
+        self._answer = resets
+        if resets.failures or resets.casts or any(resets.infos):
+            self._bell.send_pickled(pickled_answer(resets))
+        else:
+            put_arrays(block.observations, as_rows(rows), resets.observations)
+            self._bell.ring(DONE)
 
     def _group(self, request: StepRequest) -> None:
         """Make some lanes the company that the bell means."""
@@ -135,16 +161,18 @@ class Service:
         if steps.observations is not self._room:
             put_arrays(block.observations, self._rows, steps.observations)
         block.rewards[self._rows] = steps.rewards
-        is_plain = not (steps.ended or steps.failures or block.has_lists)
+        is_plain = not (steps.failures or block.has_lists)
         form = self._put_infos(block, steps.infos) if is_plain and steps.infos is not None else None
+        if is_plain and steps.ended:
+            block.put_ends(self._rows, len(self._numbers), steps.ended)
         if is_plain and steps.infos is None:
-            self._bell.ring(DONE)
-        elif form is None:
+            self._bell.ring(ENDED if steps.ended else DONE)
+        elif form is None or (steps.ended and form is not self._form):
             lists = _lists(steps.observations) if block.has_lists else None
             self._answer = msgspec.structs.replace(steps, observations=lists, rewards=())
             self._bell.send_pickled(pickled_answer(self._answer))
         elif form is self._form:
-            self._bell.ring(NUMBERS)
+            self._bell.ring(NUMBERS_ENDED if steps.ended else NUMBERS)
         else:
             self._form = form
             self._bell.send(form)

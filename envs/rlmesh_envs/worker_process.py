@@ -81,10 +81,10 @@ class WorkerProcess:
             )
         return greeting
 
-    def attach(self, descriptor: int, lanes: int) -> None:
-        """Give the worker the memory of a shared block of so many lanes."""
+    def attach(self, descriptor: int, lanes: int, first: int) -> None:
+        """Give the worker the memory of a shared block of so many lanes, the `first` of which is its own."""
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            self.bell.send(Attach(lanes=lanes))
+            self.bell.send(Attach(lanes=lanes, first=first))
             self.bell.give(descriptor, self.process.pid)
 
     # What a dead worker cannot take is reported when its answer is missing.

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlmesh_cli.outcomes import InfoReader, Outcome, SuccessRule
+from rlmesh_envs.info_forms import FormedInfos, InfoForm
 
 
 def told(infos, rule=None, metrics=(), reset=None) -> Outcome:
@@ -140,3 +141,23 @@ def test_metric_is_kept_though_the_environment_uses_its_info_again():
 
 def test_every_metric_has_an_entry():
     assert told([{"a": 1}], metrics=("a", "b")).numbers(("a", "b")) == {"a": 1.0, "b": None}
+
+
+@pytest.mark.parametrize(
+    ("keys", "rule", "metrics", "is_ignored"),
+    [
+        (("x", "y"), SuccessRule(), (), True),
+        (("x", "success"), SuccessRule(), (), False),
+        (("x", "y"), SuccessRule(), ("y",), False),
+        (("x", "y"), SuccessRule(keys=("y.done",)), (), False),
+        (("x", "y.z"), SuccessRule(), ("y.z",), False),
+        (("x", "z"), SuccessRule(return_at_least=1.0), ("y",), True),
+    ],
+)
+def test_infos_are_left_alone_only_where_their_form_has_nothing_to_say(keys, rule, metrics, is_ignored):
+    reader = InfoReader(rule, metrics)
+    for _ in range(2):
+        infos = FormedInfos(InfoForm(keys, (float, bool), False), np.array([[0.5, 1.0], [1.5, 0.0]]))
+        assert reader.ignores(infos) is is_ignored
+        assert list(infos) == [dict(zip(keys, row, strict=True)) for row in ((0.5, True), (1.5, False))]
+    assert not reader.ignores([{"x": 1.0}])

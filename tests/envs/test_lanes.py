@@ -249,3 +249,31 @@ def test_what_an_environment_raises_comes_out_of_step_and_reset_as_it_is():
     lanes.reset(seed=5)
     with pytest.raises(ZeroDivisionError, match="tape 5 divided by zero"):
         lanes.step(np.array([0, 0]))
+
+
+@pytest.mark.parametrize(
+    "paid",
+    [
+        (1.5,),
+        (np.float64(1.5),),
+        (np.float64(1.5), np.float64(-2.0)),
+        (np.float64(1.5), np.float32(0.1)),
+        (np.float32(0.1), np.float64(1.5)),
+        (np.float64(1.5), 2, True),
+        (np.float64(1.5), np.int64(3), np.bool_(True)),
+        (np.float64(1.5), np.array([2.5]), np.array(0.5)),
+        (np.float64(2.0**53), 1.0, 2**53 + 1),
+    ],
+)
+def test_rewards_of_any_type_are_the_float64_that_they_hold(paid):
+    def pay(tape, answer):
+        return (answer[0], paid[tape.number], *answer[2:])
+
+    lanes = LaneVectorEnv([lambda: Tape(9, twist=pay)] * len(paid))
+    everyone = tuple(range(len(paid)))
+    lanes.reset_lanes(everyone, everyone)
+    for _ in range(2):
+        steps = lanes.step_lanes(np.zeros(len(paid), np.int64), everyone)
+        assert not steps.failures
+        assert [type(reward) for reward in steps.rewards] == [float] * len(paid)
+        assert list(steps.rewards) == [float(np.asarray(reward).reshape(())) for reward in paid]

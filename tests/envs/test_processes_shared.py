@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from env_fakes import Sampled, Telling
+from env_fakes import Ending, Sampled, Telling
 from env_plays import same
 from gymnasium import spaces
 
@@ -170,6 +170,54 @@ def test_a_usual_step_is_one_byte_each_way_and_worker(start, monkeypatch):
     lanes.step_lanes(np.zeros(4, np.int64), everyone)
     # Every worker is rung before any is waited for.
     assert heard == [b"s", b"s", "listens", "listens"]
+
+
+def test_ends_and_resets_are_one_byte_each_way_too(start, monkeypatch):
+    lanes = start("env_fakes:Sampled", num_envs=4, kwargs={"space": MIXED})
+    everyone = (0, 1, 2, 3)
+    lanes.reset_lanes(everyone, everyone)
+    lanes.step_lanes(np.zeros(4, np.int64), everyone)
+    monkeypatch.setattr(Bell, "send", lambda *_: pytest.fail("a message was sent"))
+    monkeypatch.setattr(Bell, "receive_pickled", lambda _: pytest.fail("a message came"))
+    lanes.step_lanes(np.zeros(4, np.int64), everyone)
+    ended = lanes.step_lanes(np.zeros(4, np.int64), everyone).ended
+    assert ended == [(row, True, False) for row in everyone]
+    rooms = lanes.reset_lanes((1, 3), (5, 6)).observations["image"]
+    for room, seed in zip(rooms, (5, 6), strict=True):
+        np.testing.assert_array_equal(room, Sampled(MIXED).reset(seed=seed)[0]["image"])
+
+
+@pytest.mark.parametrize("seeds", [(0, 1, 2, 3), (4, 5, 6, 7), (9, 12, 15, 18), (17, 16, 10, 11), (0, 9, 3, 15)])
+def test_ends_of_any_kind_come_as_they_were_given(start, seeds):
+    there = start("env_fakes:Ending", num_envs=4)
+    here = LaneVectorEnv([Ending] * 4)
+    everyone, running = (0, 1, 2, 3), (0, 1, 2, 3)
+    for _ in range(2):
+        compare(here.reset_lanes(everyone, seeds), there.reset_lanes(everyone, seeds), 4)
+        while running:
+            actions = np.zeros(len(running), np.int64)
+            ours, theirs = here.step_lanes(actions, running), there.step_lanes(actions, running)
+            compare(ours, theirs, len(running))
+            assert theirs.ended == ours.ended
+            running = tuple(lane for row, lane in enumerate(running) if row not in [end[0] for end in ours.ended])
+        running = everyone
+
+
+@pytest.mark.parametrize("seeds", [(1, None, 3), (2**63 - 1, 2**63, 2**70), (np.int64(4), 5, True), (-1, 0, 1)])
+@pytest.mark.parametrize("lanes", [(0, 1, 2), (2, 1, 0), (3, 0, 2)])
+def test_any_seed_reaches_the_lane_it_is_meant_for(start, seeds, lanes):
+    there = start("env_fakes:Telling", num_envs=4)
+    assert [info["seed"] for info in there.reset_lanes(lanes, seeds).infos] == list(seeds)
+
+
+def test_a_reset_that_a_dead_worker_has_left_undone_is_not_done_by_the_next_one(start):
+    there = start("env_fakes:Ending", num_envs=4)
+    everyone = (0, 1, 2, 3)
+    there.reset_lanes(everyone, everyone)
+    assert sorted(there.reset_lanes((2, 3), (13, 13)).failures) == [0, 1]
+    assert there.reset_lanes((2,), (1,)).observations.tolist() == [[1.0, 0.0]]
+    assert there.reset_lanes((3,), (1,)).observations.tolist() == [[1.0, 0.0]]
+    assert there.reset_lanes((0, 2), (1, 1)).observations.tolist() == [[2.0, 0.0], [2.0, 0.0]]
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.int32])
