@@ -5,9 +5,9 @@ Axes: R lanes of the company, T steps.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from itertools import chain
-from struct import pack
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +19,8 @@ from rlmesh_adapters.spaces import SpaceView
 #: R rewards of one step.
 Rewards = Sequence[float] | npt.NDArray[np.float64]
 _Array = npt.NDArray[Any]
+# Numbers of a line of the cache.
+_PADDING = 8
 
 
 class ActionLeaf:
@@ -27,7 +29,7 @@ class ActionLeaf:
     view: an array space.
     """
 
-    __slots__ = ("given", "kept", "shape", "shrink", "size")
+    __slots__ = ("given", "is_byte", "kept", "shape", "shrink", "size")
 
     def __init__(self, view: SpaceView) -> None:
         self.shape = view.shape
@@ -35,6 +37,8 @@ class ActionLeaf:
         self.kept = _smallest(view)
         #: Bytes of one action, as given.
         self.size = view.size * self.given.itemsize
+        #: Whether the first byte of an action is all that is kept of it: small whole numbers, low end first.
+        self.is_byte = self.kept == np.uint8 and self.size == self.given.itemsize and self.given.str[0] != ">"
         self.shrink = _shrinker(self.given, self.kept)
 
 
@@ -101,6 +105,9 @@ class ListStretch:
         """See Stretch."""
         columns = []
         for part, given in zip(self._parts, self._actions, strict=True):
+            if part.is_byte:
+                columns.append(b"".join(given[steps])[row * part.size :: self._count * part.size])
+                continue
             start = row * part.size
             joined = b"".join([step[start : start + part.size] for step in given[steps]])
             columns.append(joined if part.shrink is None else part.shrink(joined))
@@ -137,7 +144,8 @@ class ArrayStretch:
 
     def __init__(self, most: int, count: int, parts: Sequence[ActionLeaf]) -> None:
         self.taken = 0
-        self._rewards = np.empty((most, count))
+        # With rows of a power of two, a lane's rewards would all compete for the same lines of the cache.
+        self._rewards = np.empty((most, count + _PADDING))[:, :count]
         self._actions = [np.empty((most, count, *part.shape), part.kept) for part in parts]
 
     def add(self, actions: Any, rewards: Rewards) -> None:
@@ -166,7 +174,7 @@ class ArrayStretch:
 
 def packed(rewards: Sequence[float]) -> bytes:
     """Return rewards as their float64 bytes."""
-    return pack(f"{len(rewards)}d", *rewards)
+    return array("d", rewards).tobytes()
 
 
 def _smallest(view: SpaceView) -> np.dtype[Any]:

@@ -137,6 +137,8 @@ class TraceBook:
         taken = stretch.taken
         if not taken:
             return
+        if self._last_begun >= self._folded and self._begin_anew():
+            self._first = self._folded
         if self._folded - self._first + taken > self._block:
             self._set_aside()
         now = self._folded - self._first
@@ -157,18 +159,23 @@ class TraceBook:
         self._folded += taken
         stretch.clear()
 
+    def _begin_anew(self) -> bool:
+        """Tell whether nothing that the block holds is a running episode's."""
+        return all(self._begun[lane] >= self._folded for lane in self._rows)
+
     def _add_up(self, rewards: npt.NDArray[np.float64], lanes: Any) -> None:
         """Add (T, R) rewards to the lanes' returns, one step after the other."""
         if rewards.shape[1] < _MANY:
             totals = np.add.accumulate(np.concatenate((self._totals[lanes][None], rewards)), axis=0)
             self._totals_before[lanes], self._totals[lanes] = totals[-2], totals[-1]
             return
-        # Down a column of many lanes every number is in another line of the cache; along the rows none is.
-        total = self._totals[lanes].copy()
-        for paid in rewards[:-1]:
-            total += paid
-        self._totals_before[lanes] = total
-        self._totals[lanes] = total + rewards[-1]
+        # One row after the other: along another axis than the fast one numpy does not add in pairs.
+        before = self._totals[lanes]
+        if len(rewards) > 1:
+            rewards[0] += before
+            before = np.add.reduce(rewards[:-1], axis=0)
+        self._totals_before[lanes] = before
+        self._totals[lanes] = before + rewards[-1]
 
     def _set_aside(self) -> None:
         """Keep what the block holds of the running episodes as bytes, and empty it."""

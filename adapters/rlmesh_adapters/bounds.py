@@ -53,6 +53,8 @@ def _tester(low: Array, high: Array, dtype: np.dtype[Any], *, finite: bool) -> C
         largest = np.finfo(dtype).max
         low, high = np.maximum(low, -largest), np.minimum(high, largest)
     compare = _comparer(low.astype(dtype), high.astype(dtype))
+    if dtype.kind == "i" and not low.any() and (high >= 0).all():
+        compare = _count_tester(high.astype(dtype))
     if dtype.kind in "iu" and low.shape == () and int(high) - int(low) < _FEW_VALUES:
         return _whole_number_tester(int(low), int(high), compare)
     return compare
@@ -93,6 +95,25 @@ def _comparer(low: Array, high: Array) -> Callable[[Array], bool]:
             lows[...], highs[...] = low, high
             yes = b"\x01" * batch.size
         return at_least(batch, lows).tobytes("A") == yes and at_most(batch, highs).tobytes("A") == yes
+
+    return all_inside
+
+
+def _count_tester(high: Array) -> Callable[[Array], bool]:
+    """Compare numbers from zero on with one bound alone: read without their sign, negative ones are too large."""
+    unsigned = np.dtype(f"u{high.dtype.itemsize}")
+    at_most = np.less_equal
+    form: Any = None
+    highs, yes = high, b""
+
+    def all_inside(batch: Array) -> bool:
+        nonlocal form, highs, yes
+        if (batch.shape, batch.strides) != form:
+            form = (batch.shape, batch.strides)
+            highs = np.empty_like(batch)
+            highs[...] = high
+            highs, yes = highs.view(unsigned), b"\x01" * batch.size
+        return at_most(batch.view(unsigned), highs).tobytes("A") == yes
 
     return all_inside
 

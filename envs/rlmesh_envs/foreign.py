@@ -17,7 +17,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 from gymnasium.vector.async_vector_env import AsyncState
 
 from rlmesh_adapters.batches import Batch, BatchLayout, copy_batch, map_leaves, put_rows, take_rows
-from rlmesh_adapters.errors import EnvironmentBuildError, Failure, failure_from
+from rlmesh_adapters.errors import NO_FAILURES, EnvironmentBuildError, Failure, failure_from
 from rlmesh_adapters.spaces import SpaceView, zero_value
 
 from .infos import split_infos
@@ -55,6 +55,7 @@ class ForeignLanes:
         self.single_observation_space = env.single_observation_space
         self.single_action_space = env.single_action_space
         self._layout = BatchLayout(view_of(env.single_observation_space))
+        self._shape = (self.num_envs, *self._layout.shape)
         # Only gymnasium's own two are known to reset one lane alone, and to hand it a seed.
         self._is_gymnasium = isinstance(env.unwrapped, (SyncVectorEnv, AsyncVectorEnv))
         self.is_seeded = self._mode is AutoresetMode.DISABLED and self._is_gymnasium
@@ -201,7 +202,7 @@ class ForeignLanes:
             self._last_everyone = lanes
         # A copy either way: the environment may write into its actions.
         if is_everyone:
-            actions = copy_batch(actions)
+            actions = actions.copy() if actions.__class__ is np.ndarray else copy_batch(actions)
         else:
             full = copy_batch(self._filler)
             if lanes:
@@ -216,9 +217,12 @@ class ForeignLanes:
             self._rolling = np.flatnonzero(done).tolist()
         self._keep(observations, infos)
         started = self._start_wanted(rolled) if self._wanted else None
+        paid = _rewards(rewards, self.num_envs)
+        if is_everyone and not self._rolling and _are_finite(paid):
+            return LaneSteps(self._observations, paid, [], self._infos, NO_FAILURES, started)
         chosen = None if is_everyone else list(lanes)
         flags = (done, np.asarray(terminated, np.bool_), np.asarray(truncated, np.bool_))
-        return self._read(chosen, _rewards(rewards, self.num_envs), flags, started)
+        return self._read(chosen, paid, flags, started)
 
     def _start_wanted(self, rolled: list[int]) -> LaneResets | None:
         fresh = rolled if self._mode is AutoresetMode.NEXT_STEP else self._rolling
@@ -241,7 +245,7 @@ class ForeignLanes:
             terminated, truncated = terminated[chosen], truncated[chosen]
             infos = None if infos is None else [infos[lane] for lane in chosen]
         failures: dict[int, Failure] = {}
-        if b"\x00" in np.isfinite(paid).tobytes():
+        if not _are_finite(paid):
             failures = {int(row): bad_reward(float(paid[row])) for row in np.flatnonzero(~np.isfinite(paid))}
         ended = [
             (row, bool(terminated[row]), bool(truncated[row]))
@@ -261,7 +265,14 @@ class ForeignLanes:
 
     def _keep(self, observations: Any, infos: Any) -> None:
         # The environment may write into the same arrays at its next step; what we hand out may be kept.
-        self._observations = _as_batch(self._layout.view, observations, self.num_envs)
+        if (
+            observations.__class__ is np.ndarray
+            and observations.dtype == self._layout.dtype
+            and observations.shape == self._shape
+        ):
+            self._observations = observations.copy("K")
+        else:
+            self._observations = _as_batch(self._layout.view, observations, self.num_envs)
         if not self._has_looked:
             self._has_looked = True
             self._casts = self._layout.casts(_first_row(self._layout.view, observations))
@@ -313,6 +324,10 @@ def _rewards(rewards: Any, num_lanes: int) -> npt.NDArray[np.float64]:
             raise ValueError(f"the rewards have shape {paid.shape}, expected ({num_lanes},)")
         paid = paid.reshape(num_lanes)
     return paid
+
+
+def _are_finite(paid: npt.NDArray[np.float64]) -> bool:
+    return b"\x00" not in np.isfinite(paid).tobytes()
 
 
 def _any(flags: npt.NDArray[np.bool_]) -> bool:
