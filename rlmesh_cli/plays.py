@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -17,7 +17,7 @@ from .outcomes import InfoReader, Outcome
 from .tallies import Shares
 
 
-class Before(NamedTuple):
+class Before(msgspec.Struct, frozen=True, gc=False):
     """Sums from which an episode's part is counted; see Shares."""
 
     calls: int

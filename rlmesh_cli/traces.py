@@ -98,25 +98,27 @@ class TraceBook:
 
         drop_last: the last recorded step did not finish.
         """
-        stop = self._folded + self._stretch.taken - drop_last
-        begun = self._begun[lane]
-        if stop - max(begun, self._folded) > _FEW:
+        begun, folded = self._begun[lane], self._folded
+        stop = folded + self._stretch.taken - drop_last
+        if stop - (begun if begun > folded else folded) > _FEW:
             self._fold()
-        if lane in self._rows and self._folded < stop:
+            folded = self._folded
+        columns: Sequence[Column] = ()
+        if folded < stop and lane in self._rows:
             columns, total = self._open_columns(lane, stop)
         else:
-            columns = ()
-            total = float((self._totals_before if drop_last and stop < self._folded else self._totals)[lane])
-        if begun < self._folded:
+            total = float((self._totals_before if drop_last and stop < folded else self._totals)[lane])
+        if begun < folded:
             columns = self._folded_columns(lane, stop, columns)
         self.columns = columns
         return stop - begun, total, hashlib.sha256(b"".join(columns)).hexdigest()[:HEX_DIGITS]
 
     def _open_columns(self, lane: int, stop: int) -> tuple[Sequence[Column], float]:
         """Return what the open stretch holds of an episode, and its return so far."""
-        begun = self._begun[lane] - self._folded
-        total = float(self._totals[lane]) if begun < 0 else 0.0
-        rewards, columns = self._stretch.lane(self._rows[lane], slice(max(0, begun), stop - self._folded))
+        begun, total = self._begun[lane] - self._folded, 0.0
+        if begun < 0:
+            begun, total = 0, float(self._totals[lane])
+        rewards, columns = self._stretch.lane(self._rows[lane], slice(begun, stop - self._folded))
         for reward in rewards:
             total += reward
         return [packed(rewards), *columns], float(total)

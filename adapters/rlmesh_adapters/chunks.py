@@ -100,8 +100,9 @@ class ChunkReplay:
                 self._shared_roster = None
             else:
                 self._split()
-        self._length[lane] = self._cursor[lane] = 0
-        self._owner[lane] = ""
+        if self._owner[lane]:
+            self._length[lane] = self._cursor[lane] = 0
+            self._owner[lane] = ""
 
     def left(self, lane: int) -> int:
         """Return how many planned actions of a lane are not executed yet."""

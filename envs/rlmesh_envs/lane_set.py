@@ -76,6 +76,7 @@ class LaneSet:
             self._step.append(self._limited(self._skipping.step_of(lane, env, inner.step), "step"))
         # The first reset goes through every wrapper, later ones where steps go.
         self._reset: list[Callable[..., Any]] = [self._limited(env.reset, "reset") for env in self.envs]
+        self._is_fresh = [True] * self.num_envs
         # The company is who stepped together last. A lane's age is the count of company steps since its
         # birth; while it is not of the company, its birth is kept as a negative age.
         self._company: tuple[int, ...] = ()
@@ -121,9 +122,12 @@ class LaneSet:
             try:
                 if self._is_broken[lane]:
                     self._rebuild(lane)
-                self._skipping.want_whole(lane)
+                if self._skipping:
+                    self._skipping.want_whole(lane)
                 observation, info = _as_pair(self._reset[lane](seed=seed))
-                self._reset[lane] = self._limited(self._inner[lane].reset, "reset")
+                if self._is_fresh[lane]:
+                    self._reset[lane] = self._limited(self._inner[lane].reset, "reset")
+                    self._is_fresh[lane] = False
                 self.layout.write(observations, row, observation)
                 if info is not None:
                     check_info(info)
@@ -319,6 +323,7 @@ class LaneSet:
         step = self._skipping.step_of(lane, self.envs[lane], self._inner[lane].step)
         self._step[lane] = self._limited(step, "step")
         self._reset[lane] = self._limited(self.envs[lane].reset, "reset")
+        self._is_fresh[lane] = True
         if lane in self._rows:
             self._steppers[self._rows[lane]] = self._step[lane]
         self._is_broken[lane] = False

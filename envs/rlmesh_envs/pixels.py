@@ -98,6 +98,9 @@ class SkippingSteps:
     def __init__(self) -> None:
         self._steps: dict[int, SkippingStep] = {}
 
+    def __len__(self) -> int:
+        return len(self._steps)
+
     def step_of(self, lane: int, env: gym.Env[Any, Any], step: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """Return what steps a lane.
 
