@@ -10,16 +10,6 @@ import threading
 import typer
 
 from . import __version__
-from .commands.compare import compare_command
-from .commands.doctor import doctor_command
-from .commands.eval import eval_command
-from .commands.explain import explain_command
-from .commands.init import init_command
-from .commands.probe import probe_command
-from .commands.replay import replay_command
-from .commands.report import report_command
-from .commands.runs import runs_command
-from .commands.show import show_command
 from .exits import Exit
 from .lean import LeanGroup, Verb
 
@@ -37,16 +27,16 @@ class _Group(LeanGroup):
     """All that can be said to `rlmesh`."""
 
     verbs = (
-        Verb("eval", eval_command, _SCORE, "Play seeded episodes, say what happened, write the run."),
-        Verb("compare", compare_command, _SCORE, "Judge a run by another over the same seeds."),
-        Verb("probe", probe_command, _EXAMINE, "Test a policy: may several lanes share it?"),
-        Verb("explain", explain_command, _EXAMINE, "Say what becomes of every number of a route."),
-        Verb("runs", runs_command, _LOOK, "List the runs of a folder, the newest first."),
-        Verb("show", show_command, _LOOK, "Print a run again, also one that was killed."),
-        Verb("report", report_command, _LOOK, "Write runs as one HTML page that needs no network."),
-        Verb("replay", replay_command, _LOOK, "Play one episode again: is it what it was?"),
-        Verb("init", init_command, _SET_UP, "Write a policy and a route for an environment."),
-        Verb("doctor", doctor_command, _SET_UP, "Say what works here, and how to get what does not."),
+        Verb("eval", _SCORE, "Play seeded episodes, say what happened, write the run."),
+        Verb("compare", _SCORE, "Judge a run by another over the same seeds."),
+        Verb("probe", _EXAMINE, "Test a policy: may several lanes share it?"),
+        Verb("explain", _EXAMINE, "Say what becomes of every number of a route."),
+        Verb("runs", _LOOK, "List the runs of a folder, the newest first."),
+        Verb("show", _LOOK, "Print a run again, also one that was killed."),
+        Verb("report", _LOOK, "Write runs as one HTML page that needs no network."),
+        Verb("replay", _LOOK, "Play one episode again: is it what it was?"),
+        Verb("init", _SET_UP, "Write a policy and a route for an environment."),
+        Verb("doctor", _SET_UP, "Say what works here, and how to get what does not."),
     )
 
 

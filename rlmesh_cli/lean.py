@@ -1,15 +1,16 @@
 """Lean commands: what Typer does at every start, done where it is needed.
 
 Flags are converted by a few lines of ours: Typer's own conversion goes through a validation library that takes
-longer to import than our modules together. Commands are made when they are asked for, not all of them for each; a
-list of them needs none. Their modules do not put off annotations, which Typer would evaluate several times each.
-Help is drawn without importing what it has no use for. Where a release of Typer has no such step, nothing is
-changed.
+longer to import than our modules together. Commands are imported and made when they are asked for, not all of them
+for each; a list of them needs none. Their modules do not put off annotations, which Typer would evaluate several
+times each. Help is drawn without importing what it has no use for. Where a release of Typer has no such step,
+nothing is changed.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -30,12 +31,20 @@ _SHELLS = {
 
 
 class Verb(NamedTuple):
-    """A command: name, what it runs, panel in the list of commands, and what that says of it in one line."""
+    """A command: name, panel in the list of commands, and what that says of it in one line.
+
+    What it runs is `NAME_command` of `rlmesh_cli.commands.NAME`.
+    """
 
     name: str
-    run: Callable[..., None]
     panel: str
     short: str
+
+    def run(self) -> Callable[..., None]:
+        """Return what the command runs."""
+        module = importlib.import_module(f".commands.{self.name}", __package__)
+        run: Callable[..., None] = getattr(module, f"{self.name}_command")
+        return run
 
 
 class LeanCommand(TyperCommand):
@@ -118,7 +127,7 @@ class _Commands(dict[str, Any]):
 
 def _made(verb: Verb) -> Any:
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command(verb.name, cls=LeanCommand, rich_help_panel=verb.panel, short_help=verb.short)(verb.run)
+    app.command(verb.name, cls=LeanCommand, rich_help_panel=verb.panel, short_help=verb.short)(verb.run())
     return typer.main.get_command(app)
 
 

@@ -13,7 +13,6 @@ from rlmesh_adapters.advisories import AdvisoryBook
 from rlmesh_adapters.baselines import BASELINES
 from rlmesh_adapters.contract import RouteContract
 from rlmesh_adapters.engine import AdapterEngine
-from rlmesh_envs.foreign import ForeignLanes
 from rlmesh_envs.make import Lanes, make_lanes
 from rlmesh_envs.request import EnvInfo
 
@@ -131,7 +130,11 @@ class Stage:
         """The lanes, if frames that the policy does not read may be left out."""
         lanes, env = self.lanes, self.env
         is_wanted = self.route.env.pixels == "wanted" and self._replays and not self.plan.wants_every_step
-        return lanes if is_wanted and env.skips_pixels and not isinstance(lanes, ForeignLanes) else None
+        if not (is_wanted and env.skips_pixels):
+            return None
+        from rlmesh_envs.foreign import ForeignLanes  # noqa: PLC0415 - of no use to lanes in this process
+
+        return None if isinstance(lanes, ForeignLanes) else lanes
 
     def _note_schedule(self) -> None:
         """Note what was asked for, or offered, and cannot be had."""

@@ -113,7 +113,8 @@ def _count_tester(high: Array) -> Callable[[Array], bool]:
             highs = np.empty_like(batch)
             highs[...] = high
             highs, yes = highs.view(unsigned), b"\x01" * batch.size
-        return at_most(batch.view(unsigned), highs).tobytes("A") == yes
+        inside: Array = at_most(batch.view(unsigned), highs)
+        return inside.tobytes("A") == yes
 
     return all_inside
 

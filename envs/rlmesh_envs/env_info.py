@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
@@ -12,11 +12,13 @@ from gymnasium.vector import AsyncVectorEnv
 
 from .endings import KeptEnding
 from .filming import FilmedEnv
-from .foreign import ForeignLanes
 from .metadata import metadata_of, render_fps_of
 from .pixels import skip_of
 from .request import EnvInfo, EnvRequest
 from .rewards import RawReward, RewardTap
+
+if TYPE_CHECKING:
+    from .foreign import ForeignLanes
 
 #: Wrappers that are not the user's.
 OURS = (RewardTap, RawReward, FilmedEnv, KeptEnding)

@@ -23,6 +23,7 @@ from rlmesh_adapters.spaces import SpaceView, zero_value
 from .infos import split_infos
 from .lane_set import Limit
 from .metadata import metadata_of
+from .sights import as_batch, first_row
 from .spaces import view_of
 from .steps import Info, LaneResets, LaneSteps, bad_reward, check_info
 
@@ -272,10 +273,10 @@ class ForeignLanes:
         ):
             self._observations = observations.copy("K")
         else:
-            self._observations = _as_batch(self._layout.view, observations, self.num_envs)
+            self._observations = as_batch(self._layout.view, observations, self.num_envs)
         if not self._has_looked:
             self._has_looked = True
-            self._casts = self._layout.casts(_first_row(self._layout.view, observations))
+            self._casts = self._layout.casts(first_row(self._layout.view, observations))
         self._infos = split_infos(check_info(infos), self.num_envs) if infos else None
 
     def _firsts(self, lanes: Sequence[int]) -> LaneResets:
@@ -368,44 +369,6 @@ def _filler(view: SpaceView, num_lanes: int) -> Batch:
             f"actions of {view} are not supported", where="action space", mend="use array actions"
         ) from error
     return map_leaves(lambda leaf: np.repeat(np.asarray(leaf)[None], num_lanes, axis=0), zero)
-
-
-def _as_batch(view: SpaceView, observations: Any, num_lanes: int, name: str = "") -> Batch:
-    """Return the vector environment's observations (N, ...) as a batch in memory of its own.
-
-    Raises ValueError, naming the leaf, for a structure or shape that is not the space's.
-    """
-    if view.children or view.kind in ("dict", "tuple"):
-        parts = {}
-        for key, child in view.children:
-            path = f"{name}.{key}" if name else str(key)
-            try:
-                part = observations[key]
-            except (KeyError, IndexError, TypeError) as error:
-                inside = f"`{name}` of the observations" if name else "the observations"
-                raise ValueError(f"`{key}` is missing from {inside}") from error
-            parts[key] = _as_batch(child, part, num_lanes, path)
-        return parts if view.kind == "dict" else tuple(parts.values())
-    where = f"`{name}` of the observations" if name else "the observations"
-    if not view.is_array:
-        if len(observations) != num_lanes:
-            raise ValueError(f"{where}: {len(observations)} for {num_lanes} lanes")
-        return list(observations)
-    # In the memory order that the environment chose: to turn a large array around costs more than to read it.
-    given = np.asarray(observations)
-    batch = np.array(given, view.dtype, order="K")
-    if view.dtype is not None and view.dtype.kind in "iu" and given.dtype.kind == "f" and np.any(batch != given):
-        raise ValueError(f"{where}: {given.dtype} numbers do not fit into {view.dtype}")
-    if batch.shape != (num_lanes, *view.shape):
-        raise ValueError(f"{where}: expected shape {(num_lanes, *view.shape)}, got {batch.shape}")
-    return batch
-
-
-def _first_row(view: SpaceView, observations: Any) -> Any:
-    """Return the first lane's observation, as far as it has the structure of the space."""
-    if view.children:
-        return {key: _first_row(child, observations[key]) for key, child in view.children}
-    return observations[0]
 
 
 def _without_final(info: Info) -> Info:

@@ -7,7 +7,7 @@ import functools
 import inspect
 import pickle
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import gymnasium as gym
 import msgspec
@@ -16,20 +16,21 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 
 from rlmesh_adapters.errors import EnvironmentBuildError, HarnessError, describe_error, user_place
 
-from .crew import check_start_method
 from .endings import KeptEnding
 from .env_info import foreign_info, lane_info, time_limits
 from .filming import FilmedEnv
-from .foreign import ForeignLanes
 from .lane_set import LaneSet, Limit
 from .lanes import LaneVectorEnv
-from .processes import WorkerLanes
 from .registry import find_environment
 from .request import EnvInfo, EnvRequest
 from .rewards import RawReward, RewardTap
 from .wrapping import wrap
 
-Lanes = LaneVectorEnv | WorkerLanes | ForeignLanes
+if TYPE_CHECKING:
+    from .foreign import ForeignLanes
+    from .processes import WorkerLanes
+
+Lanes: TypeAlias = "LaneVectorEnv | WorkerLanes | ForeignLanes"
 
 
 def make_lanes(request: EnvRequest) -> tuple[Lanes, EnvInfo]:
@@ -51,6 +52,8 @@ def make_lanes(request: EnvRequest) -> tuple[Lanes, EnvInfo]:
     if request.autoreset is not None:
         return _foreign(request, source, functools.partial(_make_gymnasium, request, source))
     if request.vectorization == "async":
+        from .processes import WorkerLanes  # noqa: PLC0415 - lanes in this process start sooner
+
         workers = WorkerLanes(_with_spec(request, source), serve_request)
         return workers, workers.info
     return _in_process(request, source)
@@ -69,7 +72,10 @@ def _check(request: EnvRequest) -> None:
                 where=f"env.{name}",
                 mend=f"use one of {words}",
             )
-    check_start_method(request.start_method)
+    if request.start_method is not None:
+        from .crew import check_start_method  # noqa: PLC0415 - few name one
+
+        check_start_method(request.start_method)
     if request.num_envs < 1:
         raise EnvironmentBuildError(
             f"{request.num_envs} lanes cannot be built", where="num_envs", mend="use at least 1"
@@ -333,6 +339,8 @@ _MODES = {mode.name.lower(): mode.value for mode in AutoresetMode}
 def _foreign(
     request: EnvRequest, source: EnvSpec | Any, build: Callable[[], VectorEnv[Any, Any, Any]]
 ) -> tuple[Lanes, EnvInfo]:
+    from .foreign import ForeignLanes  # noqa: PLC0415 - lanes of our own start sooner
+
     env = build()
     try:
         lanes = ForeignLanes(env, build, _limit_of(request))

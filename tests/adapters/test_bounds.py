@@ -38,6 +38,8 @@ def _neighbours(value: Any) -> list[Any]:
 def whole_case(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...]) -> tuple[SpaceView, list[Any]]:
     info = np.iinfo(dtype)
     low = rng.choice(np.array([info.min, 0, 3], dtype), shape)
+    if rng.random() < 0.4:  # as discrete spaces have it
+        low = np.zeros(shape, dtype)
     high = rng.choice(np.array([3, 7, info.max], dtype), shape)
     values = [info.min, info.max, 0, 2, 3, 4, 7, 8] if rng.random() < 0.5 else [3]
     return box_view(low, high, shape, dtype), values
