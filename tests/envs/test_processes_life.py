@@ -220,7 +220,12 @@ def _run_in_a_child(target: Callable[[Any], None]) -> list[int]:
     child.start()
     theirs.close()
     ended = []
-    for handle, pid in [(os.pidfd_open(pid), pid) for pid in ours.recv()]:
+    for pid in ours.recv():
+        try:
+            handle = os.pidfd_open(pid)
+        except ProcessLookupError:  # has ended before it could be waited for
+            ended.append(pid)
+            continue
         if select.select([handle], [], [], PATIENCE)[0]:
             ended.append(pid)
         else:
