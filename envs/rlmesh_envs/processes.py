@@ -70,6 +70,7 @@ class WorkerLanes:
         self._parts: list[Part] = []
         # Worker -> what its infos in the shared block look like; equal forms are one object.
         self._forms: dict[int, InfoForm] = {}
+        self._has_one_form = False
         self._crew = Crew(request, serve, [bounds[worker + 1] - bounds[worker] for worker in range(count)])
         greetings = self._crew.greetings
         notes = dict(greetings[0].info.notes)
@@ -185,26 +186,18 @@ class WorkerLanes:
         else:
             # Only now that every worker has answered; the caller may keep what it gets.
             steps = LaneSteps(block.take_observations(count), block.rewards[:count].tolist(), [], None, failures)
+            if parts and not failures and self._has_one_form and answers.count(NUMBERS) == len(parts):
+                # All infos at once, in the order of their rows.
+                steps.infos = FormedInfos(self._forms[parts[0].worker], block.numbers[:count].copy())
+                return steps
             for part, answer in zip(parts, answers, strict=True):
                 if answer in (ENDED, NUMBERS_ENDED):
                     steps.ended += block.read_ends(part.rows, part.index)
-        if block is not None and not failures and self._have_one_form(parts, answers):
-            # All infos at once, in the order of their rows.
-            steps.ended.sort()
-            steps.infos = FormedInfos(self._forms[parts[0].worker], block.numbers[:count].copy())
-            return steps
         for part, answer in zip(parts, answers, strict=True):
             if answer not in (DONE, ENDED):
                 self._merge(steps, failures, part, answer)
         steps.ended.sort()
         return steps
-
-    def _have_one_form(self, parts: Sequence[Part], answers: Sequence[Any]) -> bool:
-        """Tell whether all that the workers have left to say is infos of one form."""
-        return (
-            all(answer in (NUMBERS, NUMBERS_ENDED) for answer in answers)
-            and len({id(self._forms[part.worker]) for part in parts}) == 1
-        )
 
     def _ask_step(self, part: Part, actions: Batch | None, count: int, unread: Sequence[bool] | None) -> None:
         known = self._crew[part.worker]
@@ -226,6 +219,7 @@ class WorkerLanes:
         elif isinstance(answer, InfoForm):
             same = [form for form in self._forms.values() if form == answer]
             self._forms[part.worker] = same[0] if same else answer
+            self._has_one_form = len({id(form) for form in self._forms.values()}) == 1
             _merge_infos(steps, part.rows, self._read_numbers(part))
         else:
             rows = part.rows

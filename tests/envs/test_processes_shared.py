@@ -231,6 +231,7 @@ def test_infos_come_as_they_were_given(start, dtype):
         for _ in range(27):
             actions = np.ones(len(lanes), dtype)
             compare(here.step_lanes(actions, lanes), there.step_lanes(actions, lanes), len(lanes))
+            compare(here.step_lanes(actions[:0], ()), there.step_lanes(actions[:0], ()), 0)
 
 
 def test_a_worker_that_died_is_given_the_memory_again(start):
