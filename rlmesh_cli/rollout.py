@@ -91,7 +91,7 @@ class Rollout:
         self.should_stop = False
         #: What loses precision when observations are stored, or empty.
         self.casts = ""
-        self._lanes, self._engine, self._route = lanes, engine, route
+        self._lanes = lanes
         self._reader, self._limits, self._clock = reader, limits, clock
         self._on_tick, self._on_trace = on_tick, on_trace
         self._on_begin, self._on_end = on_begin, on_end
@@ -106,6 +106,7 @@ class Rollout:
         replay = ChunkReplay(lanes.num_envs, plan.horizon)
         self._schedule = Schedule(replay, plan.horizon if is_aligned else 1)
         self._step_lanes = lanes.step_lanes
+        self._end_episodes = engine.route(route).end_episodes
         if skipping is not None:
             self._step_lanes = UnreadSteps(skipping, replay, self.tally).step_lanes
         self._asking = Asking(
@@ -295,7 +296,7 @@ class Rollout:
             if self._on_trace is not None:
                 self._on_trace(play.context.index, self._trace.columns)
             results.append(self._finish(play, traced, ending, now, planned=planned))
-        self._engine.end_episodes(self._route, contexts)
+        self._end_episodes(contexts)
         return results + self._start(freed)
 
     def _start(self, lanes: Sequence[int]) -> list[EpisodeResult]:

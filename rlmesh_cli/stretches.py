@@ -80,10 +80,12 @@ class ListStretch:
     count: R. parts: the leaves of an action.
     """
 
-    __slots__ = ("_actions", "_count", "_parts", "_rewards")
+    __slots__ = ("_actions", "_byte_step", "_count", "_parts", "_rewards")
 
     def __init__(self, count: int, parts: Sequence[ActionLeaf]) -> None:
         self._count, self._parts = count, parts
+        # Bytes of a step of all lanes, where one byte of them is all that is kept of each lane's action.
+        self._byte_step = count * parts[0].size if len(parts) == 1 and parts[0].is_byte else 0
         self._rewards: list[Rewards] = []
         self._actions: list[list[bytes]] = [[] for _ in parts]
 
@@ -103,15 +105,16 @@ class ListStretch:
 
     def lane(self, row: int, steps: slice) -> tuple[list[float], list[bytes]]:
         """See Stretch."""
+        rewards = [step[row] for step in self._rewards[steps]]
+        if self._byte_step:
+            joined = b"".join(self._actions[0][steps])
+            return rewards, [joined[row * self._parts[0].size :: self._byte_step]]
         columns = []
         for part, given in zip(self._parts, self._actions, strict=True):
-            if part.is_byte:
-                columns.append(b"".join(given[steps])[row * part.size :: self._count * part.size])
-                continue
             start = row * part.size
             joined = b"".join([step[start : start + part.size] for step in given[steps]])
             columns.append(joined if part.shrink is None else part.shrink(joined))
-        return [step[row] for step in self._rewards[steps]], columns
+        return rewards, columns
 
     def table(self) -> tuple[npt.NDArray[np.float64], list[_Array]]:
         """See Stretch."""
