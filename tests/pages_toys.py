@@ -12,7 +12,10 @@ from stored import record, rows, written
 
 from rlmesh_adapters.advisories import Advisory
 from rlmesh_cli.episodes import EpisodeError, EpisodeResult
-from rlmesh_cli.run_reader import StoredRun
+from rlmesh_cli.pages.facts import Figure, Figures, Page, Table
+from rlmesh_cli.pages.opened import opened
+from rlmesh_cli.pages.run_page import run_page
+from rlmesh_cli.run_reader import StoredRun, read_run
 
 #: What would act if any of it were read as markup, by HTML, by a plot, by a script or by the template.
 EVIL = "<b>bold</b><img src=x onerror=alert(1)></script><!--<script>&amp;\"'`{{7*7}}\u202e\x1b[31m"
@@ -57,3 +60,19 @@ def data_of(page: str) -> dict[str, Any]:
     (text,) = _DATA.findall(page)
     found: dict[str, Any] = msgspec.json.decode(text)
     return found
+
+
+def page_of(folder: Path) -> Page:
+    return run_page(opened(read_run(folder)), folder, made="")
+
+
+def figures_of(page: Page) -> dict[str, Figure]:
+    """Return the plots of a page by their ids."""
+    blocks = [block for section in page.sections for block in section.blocks]
+    return {figure.id: figure for block in blocks if isinstance(block, Figures) for figure in block.items}
+
+
+def tables_of(page: Page) -> dict[str, Table]:
+    """Return the tables of a page's sections by their ids."""
+    blocks = [block for section in page.sections for block in section.blocks]
+    return {block.id: block for block in blocks if isinstance(block, Table)}

@@ -14,6 +14,8 @@ from .clips import Footage, Reel
 from .facts import Cell, Column, Entry, Line, Row, Side, Table
 from .outcomes import outcome_of
 
+#: Name of the table of episodes on the page of one run.
+EPISODES = "episode-table"
 #: Episodes that a page lists one by one.
 LISTED = 2000
 _ANSWER = {True: "yes", False: "no", None: "n/a"}

@@ -11,8 +11,9 @@ from rlmesh_cli.comparing import Comparison
 from rlmesh_cli.run_reader import StoredRun
 
 from .markup import html_of
+from .opened import opened
 from .pair_page import pair_page
-from .run_page import opened, run_page
+from .run_page import run_page
 from .several_page import several_page
 
 

@@ -37,11 +37,12 @@ from .facts import (
 )
 from .figures import DRAWN
 from .listing import LISTED, side_of
+from .opened import Opened
 from .origins import origin_blocks, plan_blocks, probe_blocks
 from .outcomes import outcome_of
 from .pair_figures import KINDS, against, difference_of, differences, kind_of, outcome_squares
 from .run_claims import run_claim
-from .run_page import Opened, advisory_block, bars_of, summary_facts, video_blocks
+from .run_page import advisory_block, bars_of, summary_facts, video_blocks
 
 _SEVERITIES: dict[str, Severity] = {"not_worse": "good", "worse": "bad", "inconclusive": "caution"}
 _ANSWER = {"success": "yes", "failure": "no", "unknown": "n/a", "error": "error"}

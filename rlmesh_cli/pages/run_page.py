@@ -4,34 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from rlmesh_cli.control_results import PairedDifference
-from rlmesh_cli.documents import shortened
 from rlmesh_cli.evaluation import Evaluation
 from rlmesh_cli.exits import Exit
 from rlmesh_cli.judgement.intervals import Interval
 from rlmesh_cli.reports.report import Report, bars
-from rlmesh_cli.run_lists import policy_name
-from rlmesh_cli.run_reader import StoredRun
-from rlmesh_cli.stored_evaluation import evaluation_of, notes_on
 from rlmesh_cli.stored_tables import moment
 from rlmesh_cli.summary_rows import summary_rows
-from rlmesh_cli.times import time_ledger
 from rlmesh_cli.wording import counted, level, number, signed
 
-from .clips import EMBEDDED, Footage, Reel, footage_of
-from .courses import by_seed
+from .clips import EMBEDDED, Reel
 from .facts import (
     Block,
     Cell,
     Column,
     Entry,
     Facts,
-    Figure,
-    Figures,
     Gallery,
     Line,
     Meters,
@@ -42,55 +31,11 @@ from .facts import (
     Sentences,
     Table,
 )
-from .figures import amounts
-from .listing import choose, entry_of, episode_table
+from .listing import EPISODES, choose, entry_of, episode_table
+from .opened import Opened
 from .origins import origin_blocks, plan_blocks, probe_blocks
 from .run_claims import bar_sentence, run_claim, run_meters, run_verdict
-from .spreads import histogram
-from .strips import strip
-
-#: Name of the table of episodes.
-EPISODES = "episode-table"
-
-
-class Opened(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that was read and added up, with what else its folder holds."""
-
-    run: StoredRun
-    evaluation: Evaluation
-    notes: tuple[str, ...]
-    footage: Footage
-
-    @property
-    def env(self) -> str:
-        """The environment's id."""
-        return str(self.run.record["route"]["env"]["id"])
-
-    @property
-    def policy(self) -> str:
-        """What the record calls the policy."""
-        return policy_name(self.run.record)
-
-    @property
-    def called(self) -> str:
-        """The policy with the arguments that it was made with."""
-        params = self.run.record["route"].get("policy", {}).get("params") or {}
-        given = ", ".join(f"{name}={value}" for name, value in params.items())
-        return f"{self.policy} ({shortened(given)})" if given else self.policy
-
-
-def opened(run: StoredRun) -> Opened:
-    """Add up a run that was read.
-
-    Raises NoEpisodeError for a run without rows.
-    """
-    evaluation = evaluation_of(run)
-    return Opened(
-        run=run,
-        evaluation=evaluation,
-        notes=tuple(notes_on(run, evaluation.summary)),
-        footage=footage_of(run),
-    )
+from .run_figures import plot_blocks
 
 
 def run_page(known: Opened, folder: Path, *, made: str) -> Page:
@@ -109,7 +54,7 @@ def run_page(known: Opened, folder: Path, *, made: str) -> Page:
         top=tuple(top_blocks(known, bars_)),
         sections=(
             Section("summary", "Summary", (summary_facts(known.evaluation), *control_blocks(known.evaluation))),
-            Section("plots", "Plots", tuple(plot_blocks(known, entries))),
+            Section("plots", "Plots", tuple(plot_blocks(known))),
             Section("episodes", "Episodes", (table, *video_blocks([known], reel, entries))),
             Section("advisories", "Advisories", (advisory_block(known.evaluation, prefix=""),)),
             Section("plan", "Plan", plan_blocks(known.run)),
@@ -196,115 +141,6 @@ def _difference(value: float, interval: Interval | None) -> str:
     if interval is None:
         return signed(value)
     return f"{signed(value)} ({level(interval)} interval {signed(interval.low)} to {signed(interval.high)})"
-
-
-def plot_blocks(known: Opened, entries: Sequence[Entry]) -> list[Block]:
-    """Return the plots of a run, and a sentence where one cannot be drawn."""
-    evaluation, rows = known.evaluation, known.evaluation.rows
-    limit = (known.run.record.get("limits") or {}).get("steps")
-    longest = max(row.length for row in rows)
-    returns = evaluation.summary.returns
-    drawn: list[Figure | None] = [
-        histogram(
-            rows,
-            [row.return_ for row in rows],
-            id="returns",
-            title="Return distribution",
-            unit="return (sum of rewards)",
-            mark="return",
-            listed=EPISODES,
-            lines=[] if returns is None else [(returns.mean, f"mean {number(returns.mean)}")],
-        ),
-        strip(rows, prefix="e", listed=EPISODES),
-        by_seed(rows, prefix="e", listed=EPISODES),
-        histogram(
-            rows,
-            [float(row.length) for row in rows],
-            id="lengths",
-            title="Episode lengths",
-            unit="length (steps)",
-            mark="length",
-            listed=EPISODES,
-            lines=[(limit, f"limit {number(float(limit))}")] if limit and limit <= 2 * longest else [],
-        ),
-        _ends(evaluation),
-        _actuators(known.run.record),
-        _times(known),
-    ]
-    found: list[Block] = [Figures(tuple(figure for figure in drawn if figure is not None))]
-    missing = []
-    if drawn[-1] is None:
-        missing.append(Sentence("Times are not known: the run has no summary.json.", "note"))
-    if evaluation.summary.success.rate is None:
-        missing.append(Sentence("Success was not reported, so there is no strip of it.", "note"))
-    return [*found, Sentences(tuple(missing))] if missing else found
-
-
-def _ends(evaluation: Evaluation) -> Figure:
-    count = evaluation.summary.episodes
-    return amounts(
-        [
-            (end.replace("_", " "), known, f"{known:,} ({known / count * 100:.0f} %)")
-            for end, known in evaluation.summary.ends.items()
-        ],
-        id="ends",
-        title="Ends",
-        caption="What ended the episodes.",
-        unit="episodes",
-        names="end",
-    )
-
-
-def _actuators(record: dict[str, Any]) -> Figure | None:
-    parts = []
-    for use in record.get("actuators") or ():
-        values = use.get("values") or 0
-        if values:
-            at_end, clipped = use.get("saturated", 0) / values * 100, use.get("clipped", 0) / values * 100
-            parts.append((str(use.get("role", "")), at_end, f"{at_end:.1f} %, {clipped:.1f} % clipped"))
-    if not parts:
-        return None
-    return amounts(
-        parts,
-        id="actuators",
-        title="Action saturation",
-        caption="Share of the numbers sent that stood at an end of their range, clipped ones among them.",
-        unit="at an end of the range (%)",
-        names="role",
-    )
-
-
-def _times(known: Opened) -> Figure | None:
-    evaluation = known.evaluation
-    if evaluation.seconds <= 0:
-        return None
-    ledger = time_ledger(evaluation.tally, evaluation.seconds, lanes=evaluation.lanes, workers=evaluation.workers)
-    whole = ledger.total * ledger.workers
-    parts = {
-        "env step": ledger.env_step,
-        "env reset": ledger.env_reset,
-        "policy": ledger.policy,
-        "adapter": ledger.adapter,
-        "recording": ledger.recording,
-        "harness": ledger.harness,
-    }
-    of = "the last sitting" if evaluation.sittings > 1 else "the run"
-    rate = "" if ledger.steps_per_second is None else f", {ledger.steps_per_second:,.0f} steps/s"
-    caption = f"{ledger.total:.2f} s of {of}: {counted(ledger.steps, 'step')}{rate}."
-    if ledger.workers > 1:
-        caption += f" Times of {ledger.workers} workers are added up."
-    return amounts(
-        [(name, seconds, f"{seconds:.3g} s ({seconds / whole * 100:.0f} %)") for name, seconds in parts.items()],
-        id="times",
-        title="Time ledger",
-        caption=f"{caption} {_as_sentence(ledger.advice)}".strip(),
-        unit="time (s)",
-        names="part",
-    )
-
-
-def _as_sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
 def advisory_block(evaluation: Evaluation, *, prefix: str) -> Block:

@@ -28,9 +28,10 @@ from .facts import (
 from .figures import axis
 from .labels import plotted
 from .listing import LISTED, choose, entry_of, episode_table
+from .opened import Opened
 from .origins import origin_blocks, plan_blocks, probe_blocks
 from .run_claims import run_claim
-from .run_page import Opened, advisory_block, bars_of, lead_of, summary_facts, top_blocks
+from .run_page import advisory_block, bars_of, lead_of, summary_facts, top_blocks
 
 
 def several_page(runs: Sequence[Opened], folder: Path, *, made: str) -> Page:
