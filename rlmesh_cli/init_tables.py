@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
+
+from rlmesh_adapters.documents.reading import read_tags
+from rlmesh_adapters.errors import HarnessError
 
 from .scaffolds.findings import Found, Leaf, leaves
 from .scaffolds.scaffold import Scaffold
@@ -51,14 +55,22 @@ def _facts(scaffold: Scaffold) -> Iterator[tuple[str, str]]:
     more = f" and {len(keys) - _MOST_KEYS} more" if len(keys) > _MOST_KEYS else ""
     yield "info keys", (one_line(", ".join(keys[:_MOST_KEYS])) + more) or "none"
     yield "success", f"reported as {found.success_key}" if found.success_key else "not reported in these steps"
-    if found.tags is not None:
-        yield "tags", "it brings its own"
-    elif isinstance(scaffold.tagging, str):
+    if isinstance(scaffold.tagging, str):
         yield "tags", f"none could be proposed: {scaffold.tagging}"
+    elif found.tags is not None:
+        yield "tags", _own_tags(found.tags)
     elif scaffold.tagging is not None:
         yield "tags", f"guessed, see {scaffold.route.name}"
     else:
         yield "tags", "none; --tags proposes some"
+
+
+def _own_tags(tags: Any) -> str:
+    try:
+        read_tags(tags)
+    except HarnessError as error:
+        return one_line(f"its own cannot be read ({error.cause}): mend them, or name env_tags in the route")
+    return "it brings its own"
 
 
 def _parts(name: str, listed: list[Leaf]) -> Iterator[tuple[str, str]]:

@@ -160,6 +160,14 @@ class Tagged(Kinds):
         }
 
 
+class BadlyTagged(Kinds):
+    """Says itself what it gives, in words that nobody knows."""
+
+    def __init__(self) -> None:
+        super().__init__("float64")
+        self.metadata = {"rlmesh.adapters.v1.env_tags": {"observation": {"type": "smell"}}}
+
+
 class Bare(gym.Env[Any, Any]):
     """Has no spaces."""
 

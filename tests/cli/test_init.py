@@ -160,6 +160,19 @@ def test_tags_of_the_environment_itself_are_not_guessed_again(tmp_path):
     assert runs(tmp_path, episodes=2).code == 0
 
 
+@pytest.mark.parametrize(
+    ("wants_tags", "said"),
+    [
+        (False, "its own cannot be read (env tags needs `action`): mend them, or name env_tags in the route"),
+        (True, "none could be proposed: no tags that fit were found: env tags needs `action`"),
+    ],
+)
+def test_tags_of_the_environment_that_cannot_be_read_are_told(tmp_path, capsys, monkeypatch, wants_tags, said):
+    monkeypatch.setenv("COLUMNS", "140")
+    assert init(tmp_path, "init_toys:BadlyTagged", wants_tags=wants_tags) == 0
+    assert said in capsys.readouterr().out
+
+
 def test_found_things_and_the_next_three_commands_are_printed(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a b").mkdir()
