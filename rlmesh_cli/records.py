@@ -86,6 +86,8 @@ def _plain(value: Any, path: str, paths: list[str]) -> Any:
         return _plain_mapping(value, path, paths)
     if isinstance(value, (list, tuple, set, frozenset)):
         items = sorted(value, key=str) if isinstance(value, (set, frozenset)) else value
+        if all(part.__class__ is int for part in items):  # such as the seeds of a plan
+            return list(items)
         return [_plain(part, f"{path}[{position}]", paths) for position, part in enumerate(items)]
     if isinstance(value, msgspec.Struct):
         names = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
