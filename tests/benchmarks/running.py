@@ -16,6 +16,7 @@ from .telling import as_json, print_table
 #: Modules with a function `cases(folder)`; a new one is a line here.
 MODULES = (
     "bench_rollout",
+    "bench_by_hand",
     "bench_adapters",
     "bench_images",
     "bench_workers",
