@@ -19,8 +19,8 @@ from rlmesh_adapters.spaces import SpaceView
 #: R rewards of one step.
 Rewards = Sequence[float] | npt.NDArray[np.float64]
 _Array = npt.NDArray[Any]
-# Numbers of a line of the cache.
-_PADDING = 8
+# Rewards in a line of the cache.
+_LINE = 8
 
 
 class ActionLeaf:
@@ -147,8 +147,9 @@ class ArrayStretch:
 
     def __init__(self, most: int, count: int, parts: Sequence[ActionLeaf]) -> None:
         self.taken = 0
-        # With rows of a power of two, a lane's rewards would all compete for the same lines of the cache.
-        self._rewards = np.empty((most, count + _PADDING))[:, :count]
+        # Rows of an odd number of lines: of a power of two, a lane's rewards would all compete for the same ones.
+        lines = -(-count // _LINE) | 1
+        self._rewards = np.empty((most, lines * _LINE))[:, :count]
         self._actions = [np.empty((most, count, *part.shape), part.kept) for part in parts]
 
     def add(self, actions: Any, rewards: Rewards) -> None:

@@ -139,7 +139,7 @@ class TraceBook:
         taken = stretch.taken
         if not taken:
             return
-        if self._last_begun >= self._folded and self._begin_anew():
+        if self._last_begun >= self._folded and self._is_block_done():
             self._first = self._folded
         if self._folded - self._first + taken > self._block:
             self._set_aside()
@@ -161,12 +161,12 @@ class TraceBook:
         self._folded += taken
         stretch.clear()
 
-    def _begin_anew(self) -> bool:
+    def _is_block_done(self) -> bool:
         """Tell whether nothing that the block holds is a running episode's."""
         return all(self._begun[lane] >= self._folded for lane in self._rows)
 
     def _add_up(self, rewards: npt.NDArray[np.float64], lanes: Any) -> None:
-        """Add (T, R) rewards to the lanes' returns, one step after the other."""
+        """Add (T, R) rewards, which are written into, to the lanes' returns, one step after the other."""
         if rewards.shape[1] < _MANY:
             totals = np.add.accumulate(np.concatenate((self._totals[lanes][None], rewards)), axis=0)
             self._totals_before[lanes], self._totals[lanes] = totals[-2], totals[-1]

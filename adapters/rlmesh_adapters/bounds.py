@@ -48,13 +48,15 @@ class Bounds:
 
 def _tester(low: Array, high: Array, dtype: np.dtype[Any], *, finite: bool) -> Callable[[Array], bool]:
     if _covers(low, high, dtype):
-        return lambda batch: True
+        anywhere = _comparer(low, high)
+        # What does not fit into the type comes in another one.
+        return lambda batch: batch.dtype == dtype or anywhere(batch)
     if finite and dtype.kind == "f":
         largest = np.finfo(dtype).max
         low, high = np.maximum(low, -largest), np.minimum(high, largest)
     compare = _comparer(low.astype(dtype), high.astype(dtype))
-    if dtype.kind == "i" and not low.any() and (high >= 0).all():
-        compare = _count_tester(high.astype(dtype))
+    if dtype.kind == "i" and dtype.isnative and not low.any() and (high >= 0).all():
+        compare = _count_tester(high.astype(dtype), compare)
     if dtype.kind in "iu" and low.shape == () and int(high) - int(low) < _FEW_VALUES:
         return _whole_number_tester(int(low), int(high), compare)
     return compare
@@ -91,7 +93,7 @@ def _comparer(low: Array, high: Array) -> Callable[[Array], bool]:
         if (batch.shape, batch.strides) != form:
             form = (batch.shape, batch.strides)
             # In the memory order of the batch, rows first or columns first.
-            lows, highs = np.empty_like(batch), np.empty_like(batch)
+            lows, highs = np.empty_like(batch, low.dtype), np.empty_like(batch, low.dtype)
             lows[...], highs[...] = low, high
             yes = b"\x01" * batch.size
         return at_least(batch, lows).tobytes("A") == yes and at_most(batch, highs).tobytes("A") == yes
@@ -99,15 +101,20 @@ def _comparer(low: Array, high: Array) -> Callable[[Array], bool]:
     return all_inside
 
 
-def _count_tester(high: Array) -> Callable[[Array], bool]:
-    """Compare numbers from zero on with one bound alone: read without their sign, negative ones are too large."""
-    unsigned = np.dtype(f"u{high.dtype.itemsize}")
+def _count_tester(high: Array, compare: Callable[[Array], bool]) -> Callable[[Array], bool]:
+    """Compare numbers from zero on with one bound alone: read without their sign, negative ones are too large.
+
+    compare: for batches of other types than the space's.
+    """
+    dtype, unsigned = high.dtype, np.dtype(f"u{high.dtype.itemsize}")
     at_most = np.less_equal
     form: Any = None
     highs, yes = high, b""
 
     def all_inside(batch: Array) -> bool:
         nonlocal form, highs, yes
+        if batch.dtype != dtype:
+            return compare(batch)
         if (batch.shape, batch.strides) != form:
             form = (batch.shape, batch.strides)
             highs = np.empty_like(batch)

@@ -47,7 +47,7 @@ def check_episode_ids(episodes: Sequence[EpisodeContext]) -> None:
     State that is keyed by such an id would mix two episodes.
     """
     different = {episode.episode_id for episode in episodes}
-    if len(different) == len(episodes) and "" not in different:
+    if len(different) == len(episodes) and all(different):
         return
     ids = ids_of(episodes)
     for row, known in enumerate(ids):

@@ -17,12 +17,14 @@ MESSAGE = b"m"
 STEP = b"s"
 #: To a worker: reset those of its lanes that are wanted; their seeds lie in the shared block.
 RESET = b"r"
-#: To a parent: all that the step or the reset gave lies in the shared block.
+#: To a parent: all that the step or the reset gave lies in the shared block; nothing ended, no infos.
 DONE = b"d"
-#: To a parent: so do the infos of a step, in the form that was sent last.
+#: To a parent: so do the infos of the step, in the form that was sent last.
 NUMBERS = b"n"
-#: To a parent: as DONE and NUMBERS, and so does how episodes ended.
-ENDED, NUMBERS_ENDED = b"e", b"f"
+#: To a parent: as DONE, but episodes have ended; which, and how, lies in the shared block.
+ENDED = b"e"
+#: To a parent: as NUMBERS, but episodes have ended.
+NUMBERS_ENDED = b"f"
 
 _IS_POSIX = os.name == "posix"
 _PATIENCE = 16

@@ -180,6 +180,7 @@ class ForeignLanes:
         return steps
 
     def _try_step(self, actions: Batch, lanes: Sequence[int]) -> LaneSteps:
+        waiting = sorted(self._wanted) if self._wanted else []
         try:
             return self._step(actions, lanes)
         except EnvironmentBuildError:
@@ -189,7 +190,6 @@ class ForeignLanes:
             failure = failure_from(error, "step")
             mend = failure.mend or (_TOGETHER_OURS if self._is_gymnasium else _TOGETHER)
             self._failure = failure = msgspec.structs.replace(failure, mend=mend)
-            waiting = sorted(self._wanted)
             started = _all_failed(waiting, failure) if waiting else None
             failures = dict.fromkeys(range(len(lanes)), failure)
             return LaneSteps(None, np.zeros(len(lanes)), [], None, failures, started)
@@ -213,17 +213,17 @@ class ForeignLanes:
         rolled, self._rolling = self._rolling, []
         if self._mode is AutoresetMode.NEXT_STEP and rolled:
             _check_roll(rolled, rewards, terminated, truncated)
-        done = np.logical_or(terminated, truncated)
+        terminated, truncated = np.asarray(terminated, np.bool_), np.asarray(truncated, np.bool_)
+        done = terminated | truncated
+        paid = _rewards(rewards, self.num_envs)
         if _any(done):
             self._rolling = np.flatnonzero(done).tolist()
         self._keep(observations, infos)
         started = self._start_wanted(rolled) if self._wanted else None
-        paid = _rewards(rewards, self.num_envs)
         if is_everyone and not self._rolling and _are_finite(paid):
             return LaneSteps(self._observations, paid, [], self._infos, NO_FAILURES, started)
         chosen = None if is_everyone else list(lanes)
-        flags = (done, np.asarray(terminated, np.bool_), np.asarray(truncated, np.bool_))
-        return self._read(chosen, paid, flags, started)
+        return self._read(chosen, paid, (done, terminated, truncated), started)
 
     def _start_wanted(self, rolled: list[int]) -> LaneResets | None:
         fresh = rolled if self._mode is AutoresetMode.NEXT_STEP else self._rolling
@@ -267,7 +267,8 @@ class ForeignLanes:
     def _keep(self, observations: Any, infos: Any) -> None:
         # The environment may write into the same arrays at its next step; what we hand out may be kept.
         if (
-            observations.__class__ is np.ndarray
+            self._layout.is_array
+            and observations.__class__ is np.ndarray
             and observations.dtype == self._layout.dtype
             and observations.shape == self._shape
         ):

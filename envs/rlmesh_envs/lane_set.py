@@ -122,7 +122,7 @@ class LaneSet:
             try:
                 if self._is_broken[lane]:
                     self._rebuild(lane)
-                if self._skipping:
+                if self._skipping.has_any:
                     self._skipping.want_whole(lane)
                 observation, info = _as_pair(self._reset[lane](seed=seed))
                 if self._is_fresh[lane]:
@@ -189,8 +189,9 @@ class LaneSet:
         if not failures and self._is_array:
             # Unlike storing into a row, stacking does not repeat a short value: one look at the whole is enough.
             try:
-                total = sum(rewards)
-                if total.__class__ is np.float64:  # of MuJoCo's rewards, and of numbers beside them
+                # From a float on: whole numbers that none can hold do not cancel out before they are found.
+                total = sum(rewards, 0.0)
+                if total.__class__ is np.float64 and _FLOATS.issuperset(map(type, rewards)):
                     rewards = list(map(float, rewards))
                     total = float(total)
                 batch = np.array(seen)
@@ -339,6 +340,7 @@ class LaneSet:
 
 
 _MISSING = object()
+_FLOATS = frozenset((float, np.float64))
 # Bytes of a row from which on a second copy takes longer than what a row by itself costs.
 _LARGE = 4096
 

@@ -98,8 +98,10 @@ class SkippingSteps:
     def __init__(self) -> None:
         self._steps: dict[int, SkippingStep] = {}
 
-    def __len__(self) -> int:
-        return len(self._steps)
+    @property
+    def has_any(self) -> bool:
+        """Whether there are such lanes."""
+        return bool(self._steps)
 
     def step_of(self, lane: int, env: gym.Env[Any, Any], step: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """Return what steps a lane.

@@ -24,6 +24,8 @@ from .spaces import check_alike, view_of
 from .steps import Info, LaneResets, LaneSteps
 from .worker import Serve
 
+#: What a worker's answer to a step may say without a message.
+_WITHOUT_INFOS, _WITH_NUMBERS, _WITH_ENDS = (DONE, ENDED), (NUMBERS, NUMBERS_ENDED), (ENDED, NUMBERS_ENDED)
 #: Seeds below that fit into the shared block.
 _LARGEST_SEED = 2**63
 
@@ -191,10 +193,10 @@ class WorkerLanes:
                 steps.infos = FormedInfos(self._forms[parts[0].worker], block.numbers[:count].copy())
                 return steps
             for part, answer in zip(parts, answers, strict=True):
-                if answer in (ENDED, NUMBERS_ENDED):
+                if answer in _WITH_ENDS:
                     steps.ended += block.read_ends(part.rows, part.index)
         for part, answer in zip(parts, answers, strict=True):
-            if answer not in (DONE, ENDED):
+            if answer not in _WITHOUT_INFOS:
                 self._merge(steps, failures, part, answer)
         steps.ended.sort()
         return steps
@@ -214,7 +216,7 @@ class WorkerLanes:
         """Put what one worker has answered beside its arrays into the step of all."""
         if isinstance(answer, Failure):
             failures.update(dict.fromkeys(part.rows, answer))
-        elif answer in (NUMBERS, NUMBERS_ENDED):
+        elif answer in _WITH_NUMBERS:
             _merge_infos(steps, part.rows, self._read_numbers(part))
         elif isinstance(answer, InfoForm):
             same = [form for form in self._forms.values() if form == answer]

@@ -51,6 +51,9 @@ def open_sealed(answer: Answer, sealed: list[bytes | str]) -> Answer:
     failures = dict(answer.failures)
     for row, part in enumerate(sealed):
         info: Info = {}
+        if row in failures:  # what went wrong first is what is told
+            infos.append(info)
+            continue
         try:
             if isinstance(part, str):
                 raise TypeError(part)

@@ -120,7 +120,9 @@ class Service:
         rows = [first + number for number in numbers]
         resets = self._lanes.reset_lanes(numbers, block.seeds[rows].tolist())
         self._answer = resets
-        if resets.failures or resets.casts or any(resets.infos):
+        # Only of plain dicts it is known what they do when they are asked whether they are empty.
+        has_infos = any(info.__class__ is not dict or info for info in resets.infos)
+        if resets.failures or resets.casts or has_infos:
             self._bell.send_pickled(pickled_answer(resets))
         else:
             put_arrays(block.observations, as_rows(rows), resets.observations)
@@ -161,21 +163,28 @@ class Service:
         if steps.observations is not self._room:
             put_arrays(block.observations, self._rows, steps.observations)
         block.rewards[self._rows] = steps.rewards
-        is_plain = not (steps.failures or block.has_lists)
-        form = self._put_infos(block, steps.infos) if is_plain and steps.infos is not None else None
-        if is_plain and steps.ended:
+        if steps.failures or block.has_lists:
+            self._send_rest(block, steps)
+            return
+        if steps.ended:
             block.put_ends(self._rows, len(self._numbers), steps.ended)
-        if is_plain and steps.infos is None:
+        if steps.infos is None:
             self._bell.ring(ENDED if steps.ended else DONE)
-        elif form is None or (steps.ended and form is not self._form):
-            lists = _lists(steps.observations) if block.has_lists else None
-            self._answer = msgspec.structs.replace(steps, observations=lists, rewards=())
-            self._bell.send_pickled(pickled_answer(self._answer))
-        elif form is self._form:
+            return
+        form = self._put_infos(block, steps.infos)
+        if form is not None and form is self._form:
             self._bell.ring(NUMBERS_ENDED if steps.ended else NUMBERS)
+        elif form is None or steps.ended:
+            self._send_rest(block, steps)
         else:
             self._form = form
             self._bell.send(form)
+
+    def _send_rest(self, block: SharedBlock, steps: LaneSteps) -> None:
+        """Send what the shared block does not hold of a step."""
+        lists = _lists(steps.observations) if block.has_lists else None
+        self._answer = msgspec.structs.replace(steps, observations=lists, rewards=())
+        self._bell.send_pickled(pickled_answer(self._answer))
 
     def _put_infos(self, block: SharedBlock, infos: Sequence[Info]) -> InfoForm | None:
         """Put infos of plain numbers into the shared block; return their form, None if they are none."""

@@ -175,6 +175,32 @@ def test_a_whole_number_outside_its_space_fails_its_row_alone(wrong: int) -> Non
     assert checked.clipped is None
 
 
+@pytest.mark.parametrize(
+    ("space", "wrong"),
+    [
+        (spaces.Box(0, 255, (2,), np.uint8), 300),
+        (spaces.Box(0, 255, (2,), np.uint8), -1),
+        (spaces.Box(-(2**31), 2**31 - 1, (2,), np.int32), 2**40),
+        (spaces.MultiDiscrete([5, 5], dtype=np.int32), 2**40),
+        (spaces.MultiDiscrete([200, 200], dtype=np.uint8), 456),
+        (spaces.Box(0, 300, (2,), np.dtype(">i4")), 16776960),
+    ],
+)
+def test_a_whole_number_that_does_not_fit_its_type_fails_its_row_alone(
+    space: spaces.Space[Any], wrong: int
+) -> None:
+    seam = seam_of(space)
+    for turned in (False, True):
+        raw = np.array([[1, 4], [3, wrong], [2, 0]])
+        checked = seam.check(seam.convert(raw[:, ::-1] if turned else raw, (3,), "predict_batch"))
+        assert list(checked.failures) == [1]
+        row = [wrong, 3] if turned else [3, wrong]
+        assert checked.failures[1].message.startswith(f"action {row} is outside ")
+        fine = seam.check(seam.convert(np.array([[1, 4], [3, 2], [2, 0]]), (3,), "predict_batch"))
+        assert not fine.failures
+        assert fine.actions.dtype == space.dtype
+
+
 def test_failures_and_clips_of_a_structure_name_the_leaf_and_come_together() -> None:
     actions = {"arm": np.float32([[0, 0], [9, 0], [np.nan, 0]]), "grip": np.array([5, 0, 0])}
     checked = seam_of(HAND).check(actions)

@@ -73,6 +73,28 @@ def test_all_inside_is_what_plain_comparisons_say(
         assert bounds.all_inside(batch) == bool(expected.all())
 
 
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    dtype=st.sampled_from((np.int8, np.int32, np.int64, ">i4", ">i8", np.uint8)),
+    given=st.sampled_from((np.int8, np.int16, np.int32, np.int64, ">i4", ">i8")),
+    shape=st.sampled_from(((), (1,), (2,), (3, 2))),
+    layout=st.sampled_from(["plain", "strided", "fortran"]),
+)
+@settings(deadline=None, max_examples=300)
+def test_whole_numbers_of_another_type_are_compared_as_what_they_are(
+    seed: int, dtype: Any, given: Any, shape: tuple[int, ...], layout: str
+) -> None:
+    """What does not fit into the space's type comes as it was given."""
+    rng, wanted, wide = np.random.default_rng(seed), np.dtype(dtype), np.dtype(given)
+    high = int(rng.choice([0, 1, 7, np.iinfo(wanted).max]))
+    bounds = Bounds(box_view(np.zeros(shape, wanted), np.full(shape, high, wanted), shape, wanted))
+    values = [0, 1, 7, 8, -1, np.iinfo(wide).max, np.iinfo(wide).min]
+    for lead in ((60,), (2, 3), (1,)):
+        numbers = rng.choice(np.array(values[: int(rng.integers(1, 8))], np.int64), (*lead, *shape))
+        batch = arranged(numbers.astype(wide), layout)
+        assert bounds.all_inside(batch) == bool(((numbers >= 0) & (numbers <= high)).all())
+
+
 def arranged(batch: Any, layout: str) -> Any:
     if layout == "strided":
         return np.repeat(batch, 2, axis=0)[::2]

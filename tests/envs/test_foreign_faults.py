@@ -252,3 +252,61 @@ def test_closing_closes_the_environment_and_may_be_done_twice():
     lanes.close()
     lanes.close()
     assert [tape.is_closed for tape in env.envs] == [True, True]
+
+
+class Beside(spaces.Space):
+    """A space of somebody's own, whose batches are lists."""
+
+    def sample(self, mask=None, probability=None):
+        return np.zeros(1)
+
+    def contains(self, x):
+        return True
+
+
+def test_an_array_of_float64_is_no_batch_of_a_space_that_does_not_stack():
+    lanes = ForeignLanes(Showing(lambda rows: rows[:, 0].astype(np.float64), Beside()), TapeVec)
+    assert begin(lanes).observations == [0.0, 100.0]
+    assert isinstance(step_all(lanes).observations, list)
+
+
+@pytest.mark.parametrize("space", [spaces.Tuple((spaces.Discrete(5),)), spaces.Dict(a=spaces.Discrete(5))])
+def test_an_array_of_float64_is_no_batch_of_a_structured_space(space):
+    lanes = ForeignLanes(Showing(lambda rows: rows[:, 0].astype(np.float64), space), TapeVec)
+    assert (
+        "of the observations" in begin(lanes).failures[0].message or "missing" in begin(lanes).failures[0].message
+    )
+
+
+@pytest.mark.parametrize("mode", [NEXT, NONE])
+def test_flags_of_any_type_end_episodes(mode):
+    class Objects(TapeVec):
+        def step(self, actions):
+            observations, rewards, terminated, truncated, infos = super().step(actions)
+            return observations, rewards, terminated.astype(object), truncated.tolist(), infos
+
+    played = play_lanes(ForeignLanes(Objects(2, mode), Objects), [None] * 6, shares=True)
+    assert [episode.row() for lane in played for episode in lane] == [
+        play_alone(Tape, 100 * lane + count).row() for lane in range(2) for count in range(3)
+    ]
+
+
+def test_a_lane_that_waits_for_its_beginning_is_told_when_the_step_that_brings_it_fails():
+    class Longer(TapeVec):
+        is_longer = False
+
+        def step(self, actions):
+            observations, rewards, *rest = super().step(actions)
+            return observations, np.zeros(3) if self.is_longer else rewards, *rest
+
+    env = Longer(2, NEXT)
+    lanes = ForeignLanes(env, TapeVec)
+    begin(lanes)
+    step_all(lanes)
+    assert step_all(lanes).ended[0][0] == 0
+    assert lanes.reset_lanes((0,), (None,)).lanes == []
+    env.is_longer = True
+    steps = lanes.step_lanes(np.array([1]), (1,))
+    assert list(steps.failures) == [0]
+    assert list(steps.started.lanes) == [0]
+    assert "the rewards have shape (3,)" in steps.started.failures[0].message

@@ -251,6 +251,19 @@ def test_what_an_environment_raises_comes_out_of_step_and_reset_as_it_is():
         lanes.step(np.array([0, 0]))
 
 
+@pytest.mark.parametrize("paid", [(10**400, -(10**400), 1.0), (1.0, 10**400, -(10**400)), (10**400,)])
+def test_a_whole_number_that_no_float_holds_fails_its_lane_alone(paid):
+    def pay(tape, answer):
+        return (answer[0], paid[tape.number], *answer[2:])
+
+    lanes = LaneVectorEnv([lambda: Tape(9, twist=pay)] * len(paid))
+    everyone = tuple(range(len(paid)))
+    lanes.reset_lanes(everyone, everyone)
+    steps = lanes.step_lanes(np.zeros(len(paid), np.int64), everyone)
+    assert list(steps.failures) == [row for row, reward in enumerate(paid) if abs(reward) > 1]
+    assert "401 digits" in next(iter(steps.failures.values())).message
+
+
 @pytest.mark.parametrize(
     "paid",
     [

@@ -137,6 +137,18 @@ def test_an_info_that_cannot_be_sent_fails_its_own_lane_with_a_way_out(thing, wo
     assert step(lanes, 0, 1).observations.tolist() == [[4, 1, 1], [2, 3, 3]]
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_failed_already_is_told_before_an_info_that_cannot_be_sent(workers, start):
+    def twist(tape: Tape, answer: Answer) -> Any:
+        return (answer[0], [1.0, 2.0], *answer[2:4], {"lock": threading.Lock()}) if tape.number == 1 else answer
+
+    lanes = start(workers=workers, num_envs=2, kwargs={"twist": twist})
+    lanes.reset_lanes([0, 1], [1, 2])
+    assert {row: failure.message for row, failure in step(lanes, 0, 1).failures.items()} == {
+        0: "ValueError: the reward has shape (2,), expected one number"
+    }
+
+
 def test_an_info_of_a_reset_that_cannot_be_sent_fails_that_reset(start):
     lanes = start(workers=1, num_envs=1, id="env_fakes:Locked")
     assert "cannot be sent" in lanes.reset_lanes([0], [1]).failures[0].message
