@@ -37,12 +37,14 @@ class Bell:
     spin: seconds that `listen` looks again and again before it sleeps; a sleeper takes longer to wake than small
         environments to step, and may wake on a core that another worker has. Where looking has come to nothing, it
         is given up for a while.
+    gives_way: whether it gives its core away before it looks: who was rung just now may be waiting for it.
 
     Everything here raises EOFError or OSError when the other side is gone.
     """
 
-    def __init__(self, connection: Connection, spin: float = 0.0) -> None:
+    def __init__(self, connection: Connection, spin: float = 0.0, *, gives_way: bool = False) -> None:
         self.connection = connection
+        self._gives_way = gives_way
         self._descriptor = connection.fileno()
         self._spin = spin if _IS_POSIX else 0.0
         # Times in a row that looking came to nothing.
@@ -72,6 +74,8 @@ class Bell:
     def _look(self) -> None:
         """Look for a while, but only now and then if what is waited for takes longer than that."""
         if self._misses < _PATIENCE or self._misses % _PATIENCE == 0:
+            if self._gives_way:
+                _give_way()
             until = time.perf_counter() + self._spin
             while not self._poll.poll(0):
                 if time.perf_counter() > until:

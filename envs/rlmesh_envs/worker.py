@@ -59,7 +59,7 @@ def work(
         other.close()
     threading.Thread(target=end_with_parent, daemon=True).start()
     write_over_lines()
-    bell = Bell(connection, SPIN_SECONDS)
+    bell = Bell(connection, SPIN_SECONDS, gives_way=True)
     try:
         known: EnvRequest = ForkingPickler.loads(request) if isinstance(request, bytes) else request
         lanes, info = serve(known, num_lanes)

@@ -71,7 +71,7 @@ _HERE = "tests.benchmarks.bench_workers:Idle"
 _PIXELS = {"obs_type": "pixels_agent_pos"}
 _PUSHT = {"id": "gym_pusht:gym_pusht/PushT-v0", "kwargs": _PIXELS, "package": "gym_pusht"}
 WORLDS = (
-    World(name="cartpole", what="CartPole", id="CartPole-v1", against="gymnasium", steps=600, must=3.0, aim=4.0),
+    World(name="cartpole", what="CartPole", id="CartPole-v1", against="gymnasium", steps=1500, must=3.0, aim=4.0),
     World(name="sleeping", what="steps that sleep 1 ms", id=_HERE, against="sync", steps=25, must=1.8, aim=1.9),
     World(
         name="busy",
@@ -89,11 +89,11 @@ WORLDS = (
         id="HalfCheetah-v5",
         package="mujoco",
         against="sync",
-        steps=300,
+        steps=700,
         must=1.35,
         aim=1.5,
     ),
-    World(name="pusht", what="PushT, pixels", **_PUSHT, against="sync", steps=15, must=1.6, aim=1.8),
+    World(name="pusht", what="PushT, pixels", **_PUSHT, against="sync", steps=25, must=1.6, aim=1.8),
 )
 
 Play = Callable[[int], float]
