@@ -28,7 +28,8 @@ def histogram(
 ) -> Figure | None:
     """Return how a number is spread over finished episodes, stacked by outcome; None where none has a finite one.
 
-    values: one a row. mark: name by which a bar picks rows of the table `listed`. lines: (value, name) to draw.
+    values: one a row. mark: name by which a bar picks rows of the table `listed`; a colour picks those of its
+    outcome. lines: (value, name) to draw.
     """
     finished = [(row, value) for row, value in zip(rows, values, strict=True) if not row.is_error]
     kept = [(row, value) for row, value in finished if math.isfinite(value)]
@@ -51,7 +52,7 @@ def histogram(
             "y": counts[outcome],
             "width": bins.width * 0.94,
             "marker": {"color": f"@{outcome}"},
-            "customdata": spans,
+            "customdata": [(*span, outcome) for span in spans],
             "hovertext": [
                 f"{unit} {name}<br>{count} {NAMES[outcome]}"
                 for name, count in zip(names, counts[outcome], strict=True)

@@ -143,6 +143,29 @@ def test_bar_of_fractions_says_its_ends_in_short(look, tmp_path):
     assert opened.is_quiet()
 
 
+def test_colour_of_a_bar_chooses_the_episodes_of_that_outcome(look, tmp_path):
+    ends = [True, False, True, True, False, True]
+    made = [row(at, seed=at, success=end, return_=1.0, start_hash=f"{at:016x}") for at, end in enumerate(ends)]
+    opened = look(written_page(run_folder(tmp_path / "run", made)))
+    page = opened.page
+
+    def click(colour: int) -> None:
+        page.locator("#plot-returns").scroll_into_view_if_needed()
+        box = page.locator("#plot-returns .barlayer .point path").nth(colour).bounding_box()
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.wait_for_selector(".range:not([hidden])")
+
+    click(1)
+    assert opened.column("episode-table", 1) == ["1", "4"]
+    assert page.input_value(".outcome") == "failure"
+    click(0)
+    assert opened.column("episode-table", 1) == ["0", "2", "3", "5"]
+    page.click(".range")
+    assert len(opened.column("episode-table", 1)) == 6
+    assert page.input_value(".outcome") == ""
+    assert opened.is_quiet()
+
+
 def test_table_is_read_and_opened_with_the_keyboard_alone(look, filmed):
     page = look(filmed).page
     page.focus("#row-e2 a.open")

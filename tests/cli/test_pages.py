@@ -92,7 +92,7 @@ def test_plots_count_every_episode(tmp_path):
     page = page_of(run_folder(tmp_path / "run", made))
     figures = figures_of(page)
     bars = {trace["name"]: trace for trace in figures["returns"].spec["data"]}
-    edges = [low for low, _ in bars["success"]["customdata"]] + [bars["success"]["customdata"][-1][1]]
+    edges = [low for low, *_ in bars["success"]["customdata"]] + [bars["success"]["customdata"][-1][1]]
     for name, chosen in (
         ("success", [value for value in values if value > 50]),
         ("failure", [value for value in values if value <= 50]),

@@ -84,7 +84,8 @@ def test_bars_count_the_rows_that_a_click_leaves(tmp_path):
     page = page_of(run_folder(tmp_path / "run", made))
     (bars,) = figures_of(page)["returns"].spec["data"]
     table = tables_of(page)["episode-table"]
-    for (low, high), count in zip(bars["customdata"], bars["y"], strict=True):
+    for (low, high, outcome), count in zip(bars["customdata"], bars["y"], strict=True):
+        assert outcome == "success"
         assert sum(low <= row.marks.get("return", math.nan) < high for row in table.rows) == count
 
 

@@ -125,7 +125,8 @@
     const rows = [...table.tBodies[0].rows];
     const texts = new Map(rows.map((row) => [row, [...row.cells].map((cell) => cell.textContent.toLowerCase()).join("\n")]));
     const text = one(".filter", controls), outcome = one(".outcome", controls), range = one(".range", controls);
-    let span = null;
+    // What a plot chose, and the outcome that was chosen before.
+    let span = null, earlier = "";
     const apply = () => {
       const wanted = text.value.trim().toLowerCase();
       let shown = 0;
@@ -145,9 +146,11 @@
     };
     text.addEventListener("input", apply);
     outcome.addEventListener("input", apply);
-    range.addEventListener("click", () => { span = null; apply(); text.focus(); });
-    filters[table.id] = (mark, [low, high]) => {
+    range.addEventListener("click", () => { span = null; outcome.value = earlier; apply(); text.focus(); });
+    filters[table.id] = (mark, [low, high, kind]) => {
+      if (!span) earlier = outcome.value;
       span = { mark, low, high };
+      outcome.value = kind || earlier;
       apply();
       controls.scrollIntoView({ block: "start" });
       range.focus({ preventScroll: true });
