@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from rlmesh_adapters.advisories import AdvisoryBook
 from rlmesh_adapters.context import EpisodeContext
 from rlmesh_adapters.errors import Failure
 
@@ -36,6 +37,7 @@ class Lineup:
     clock: returns seconds.
     is_seeded: whether single episodes start from their own seed; if not, each lane gets a fixed share of the plan
     beforehand, so that short ones are not over-counted.
+    advisories: where it is noted that episodes were lost together.
     """
 
     def __init__(
@@ -46,8 +48,9 @@ class Lineup:
         is_seeded: bool,
         clock: Callable[[], float],
         queue: Queue | None = None,
+        advisories: AdvisoryBook,
     ) -> None:
-        self._is_seeded, self._clock = is_seeded, clock
+        self._is_seeded, self._clock, self._advisories = is_seeded, clock, advisories
         self._again: set[int] = set()
         # Lost together with others: they are played alone in the end, which shows whose doing it was.
         self._suspects: deque[Episode] = deque()
@@ -85,6 +88,8 @@ class Lineup:
         episode = Episode(play.context.index, play.seed)
         if failure.is_shared and not play.is_alone:
             self._suspects.append(episode)
+            message = f"{failure.message}: the episodes that it had in hand were played again, each alone"
+            self._advisories.add("env-worker-died", "info", message)
             return True
         self._again.add(episode.index)
         (self._suspects if play.is_alone else self._queues[play.lane]).appendleft(episode)

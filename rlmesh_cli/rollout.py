@@ -97,7 +97,9 @@ class Rollout:
         self._on_begin, self._on_end = on_begin, on_end
         self._trace = TraceBook(lanes.num_envs, contract.action)
         self._shares = Shares()
-        self._lineup = Lineup(episodes, lanes.num_envs, is_seeded=is_seeded, clock=clock, queue=queue)
+        self._lineup = Lineup(
+            episodes, lanes.num_envs, is_seeded=is_seeded, clock=clock, queue=queue, advisories=engine.advisories
+        )
         self._seats = Seats(BatchLayout(contract.observation))
         self._plays = self._seats.plays
         self._waiting: dict[int, Play] = {}

@@ -48,6 +48,13 @@ def test_a_worker_that_dies_once_loses_nothing(tmp_path: Path) -> None:
     assert played.column("trace_hash") == sound.column("trace_hash")
     # Whose doing it was showed when it was played alone, and then it was nobody's.
     assert played.column("attempts") == [1] * 8
+    advisory = played.advisory("env-worker-died")
+    assert advisory is not None
+    assert (advisory["severity"], advisory["count"]) == ("info", 2)
+    assert advisory["message"] == (
+        "the worker process died (exit code 7): the episodes that it had in hand were played again, each alone"
+    )
+    assert sound.advisory("env-worker-died") is None
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 3, 4, 8])
