@@ -75,6 +75,12 @@ class Bars:
                 f"{self._route.until} ended the run after {rule.stop_at} of {len(self._planned)} episodes; the "
                 "interval of the success rate allows for that, the others do not",
             )
+        if rule.stop_at is None and summary.success.rate is None:
+            book.add(
+                "until-unmeasured",
+                "info",
+                f"no success was reported, so {self._route.until} had nothing to look at and ended nothing",
+            )
         if rule.looked_at < summary.episodes:
             book.add(
                 "early-rows",

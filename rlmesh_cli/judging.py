@@ -14,6 +14,7 @@ RESULT_CODES = frozenset(
     {
         *("unseeded", "success-at-reset", "success-unknown", "actions-clipped", "no-time-limit"),
         *("repeated-starts", "few-starts", "episodes-retried", "stopped-early", "early-rows"),
+        "until-unmeasured",
         *("control-not-beaten", "followup-broken-off", "lanes-not-verified"),
     }
 )

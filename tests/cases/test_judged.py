@@ -132,6 +132,14 @@ def test_a_sure_bar_ends_a_run_early_and_says_so(tmp_path: Path, capsys: Any) ->
     assert len(played.written) >= stopped
 
 
+def test_a_rule_that_found_nothing_to_look_at_says_so(tmp_path: Path) -> None:
+    flags = {"episodes": 6, "until": "width<0.5", "num_envs": 2}
+    advisory = play(tmp_path, "zero", "CartPole-v1", **flags).advisory("until-unmeasured")
+    assert advisory is not None
+    assert advisory["message"] == "no success was reported, so width<0.5 had nothing to look at and ended nothing"
+    assert play(tmp_path, "idle", "toys:Coins-v0", **flags).advisory("until-unmeasured") is None
+
+
 def test_a_bar_that_stays_open_is_inconclusive(tmp_path: Path, capsys: Any) -> None:
     """Shy reports success, failure or nothing by the seed modulo 3: half of those that report succeed."""
     flags = {"episodes": 30, "gates": ("success_rate >= 0.5",), "until": "decided"}
