@@ -11,6 +11,7 @@ import msgspec
 
 from rlmesh_adapters.errors import HarnessError
 
+from .caps import Limits
 from .contracting import alone
 from .differing import Take
 from .episodes import Episode, EpisodeResult
@@ -18,7 +19,6 @@ from .loading import PolicySource, load_policy
 from .provenance import file_record, host
 from .recordings import RecordingLanes, Watch
 from .resuming import differences, recorded_route
-from .rollout import Limits
 from .route import read_route
 from .run_reader import RECORD, StoredRun
 from .run_record import RunRecord

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count as count_from
 from typing import Any
 
-import msgspec
-
 from rlmesh_adapters.batches import BatchLayout, row_of, take_rows
 from rlmesh_adapters.chunks import ChunkReplay
 from rlmesh_adapters.context import EpisodeContext
@@ -22,6 +20,7 @@ from rlmesh_adapters.roster import Roster
 from rlmesh_envs.steps import LaneResets, LaneSteps
 
 from .asking import Asking
+from .caps import Caps, Limits
 from .episodes import Episode, EpisodeResult
 from .lane_protocols import Lanes, SkippingLanes
 from .lineup import Lineup, Queue
@@ -32,17 +31,6 @@ from .seats import Seats
 from .tallies import Shares, Tally
 from .traces import Column, TraceBook
 from .unread import UnreadSteps
-
-
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """When an episode is ended by us.
-
-    steps: most steps. seconds: most wall-clock seconds. None is no limit.
-    """
-
-    steps: int | None = None
-    seconds: float | None = None
-
 
 # Vector steps for which a lane of an environment that resets itself may keep us waiting.
 _PATIENCE_STEPS = 100_000
@@ -92,7 +80,7 @@ class Rollout:
         #: What loses precision when observations are stored, or empty.
         self.casts = ""
         self._lanes = lanes
-        self._reader, self._limits, self._clock = reader, limits, clock
+        self._reader, self._clock = reader, clock
         self._on_tick, self._on_trace = on_tick, on_trace
         self._on_begin, self._on_end = on_begin, on_end
         self._trace = TraceBook(lanes.num_envs, contract.action)
@@ -102,6 +90,7 @@ class Rollout:
         )
         self._seats = Seats(BatchLayout(contract.observation))
         self._plays = self._seats.plays
+        self._caps = Caps(limits, self._plays)
         self._waiting: dict[int, Play] = {}
         # Lanes whose reset failed, until the next round.
         self._free: list[int] = []
@@ -121,8 +110,6 @@ class Rollout:
             on_answer=on_answer,
             observe=engine.route(route).observe if plan.wants_every_step else None,
         )
-        self._step_limit_at: float = float("inf")
-        self._deadline = float("inf")
         self._tick_at = 0.0
 
     @property
@@ -170,10 +157,10 @@ class Rollout:
         asking, predict = self._asking, self._asking.predict
         is_direct = asking.is_direct(roster)
         observations = self._seats.observations
-        most = min(min(self._step_limit_at, self._schedule.boundary) - self._shares.steps, self._trace.room)
+        most = min(min(self._caps.due_step, self._schedule.boundary) - self._shares.steps, self._trace.room)
         if not asking.has_answered:
             most = 1
-        wake_at = min(self._deadline, self._tick_at)
+        wake_at = min(self._caps.due_clock, self._tick_at)
         predicting = stepping = asking.seconds = thinking = 0.0
         failed: Mapping[int, Failure] = NO_FAILURES
         now = clock()
@@ -253,8 +240,8 @@ class Rollout:
         endings = [Ending(row, terminated, truncated) for row, terminated, truncated in steps.ended]
         if steps.failures:
             endings += [Ending(row, failure=failure) for row, failure in steps.failures.items()]
-        if self._shares.steps >= self._step_limit_at or now >= self._deadline:
-            endings += self._capped(roster, {ending.row for ending in endings}, now)
+        if self._shares.steps >= self._caps.due_step or now >= self._caps.due_clock:
+            endings += self._caps.reached(roster, {ending.row for ending in endings}, self._shares.steps, now)
         if steps.observations is None:
             self._seats.observations = self._seats.empty(roster.count)
         results = self._close(roster, endings, drop_last=True) if endings else []
@@ -264,18 +251,6 @@ class Rollout:
         if self._shares.steps >= self._schedule.boundary:
             results += self._start(())
         return results
-
-    def _capped(self, roster: Roster, ended: set[int], now: float) -> list[Ending]:
-        capped = []
-        for row, lane in enumerate(roster.lanes):
-            play = self._plays[lane]
-            if row in ended:
-                continue
-            if self._limits.steps and self._shares.steps - play.begun_step >= self._limits.steps:
-                capped.append(Ending(row, cap="step_cap"))
-            elif self._limits.seconds and now - play.begun_clock >= self._limits.seconds:
-                capped.append(Ending(row, cap="time_cap"))
-        return capped
 
     def _close(self, roster: Roster, endings: list[Ending], *, drop_last: bool) -> list[EpisodeResult]:
         """Make the results of the given rows, free their lanes and start the next episodes.
@@ -326,12 +301,12 @@ class Rollout:
                 play.begun_step = self._shares.steps
                 self._waiting[lane] = play
         self._seats.settle()
-        self._set_limits()
+        self._caps.settle()
         return results
 
     def _give_up(self) -> list[EpisodeResult]:
         """Fail the episodes of lanes that a foreign vector environment does not bring to a new beginning."""
-        patience = self._limits.steps or _PATIENCE_STEPS
+        patience = self._caps.limits.steps or _PATIENCE_STEPS
         stuck = [lane for lane, play in self._waiting.items() if self._shares.steps - play.begun_step > patience]
         results = []
         for lane in stuck:
@@ -384,14 +359,6 @@ class Rollout:
             self._on_end(result)
             self.tally.recording_seconds += self._clock() - began
         return result
-
-    def _set_limits(self) -> None:
-        plays = self._plays.values()
-        if self._limits.steps is not None:
-            begun = min((play.begun_step for play in plays), default=0)
-            self._step_limit_at = begun + self._limits.steps
-        if self._limits.seconds is not None:
-            self._deadline = min((play.begun_clock for play in plays), default=0.0) + self._limits.seconds
 
 
 def _row(ending: Ending) -> int:

@@ -16,6 +16,7 @@ from rlmesh_adapters.engine import AdapterEngine
 from rlmesh_envs.make import Lanes, make_lanes
 from rlmesh_envs.request import EnvInfo
 
+from .caps import Limits
 from .contracting import contract_of, env_request, guard_of
 from .episodes import Episode
 from .gates import info_metrics, parse_gate
@@ -23,7 +24,7 @@ from .lane_protocols import Lanes as AnyLanes
 from .lane_protocols import SkippingLanes
 from .loading import PolicySource, load_policy
 from .outcomes import InfoReader
-from .rollout import Limits, Rollout
+from .rollout import Rollout
 from .schema import Route
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from oracle import play_alone
 from running import Played, play, unarranged
 from toy_policies import ragged, viewing
 
+from rlmesh_cli.caps import Limits
 from rlmesh_cli.episodes import plan_episodes
-from rlmesh_cli.rollout import Limits
 from rlmesh_cli.schema import EnvRoute, PolicyRoute, Route
 from rlmesh_cli.stage import staged
 
