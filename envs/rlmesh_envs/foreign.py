@@ -20,9 +20,9 @@ from rlmesh_adapters.batches import Batch, BatchLayout, copy_batch, map_leaves, 
 from rlmesh_adapters.errors import NO_FAILURES, EnvironmentBuildError, Failure, failure_from
 from rlmesh_adapters.spaces import SpaceView, zero_value
 
+from .autoresets import autoreset_mode, check_roll, without_final
 from .infos import split_infos
 from .lane_set import Limit
-from .metadata import metadata_of
 from .sights import as_batch, first_row
 from .spaces import view_of
 from .steps import Info, LaneResets, LaneSteps, bad_reward, check_info
@@ -51,7 +51,7 @@ class ForeignLanes:
         self._env: Any = env
         self._rebuild, self._within = rebuild, limit
         self.num_envs = env.num_envs
-        self._mode = _autoreset_mode(env)
+        self._mode = autoreset_mode(env)
         self.autoreset = self._mode.name.lower()
         self.single_observation_space = env.single_observation_space
         self.single_action_space = env.single_action_space
@@ -212,7 +212,7 @@ class ForeignLanes:
         observations, rewards, terminated, truncated, infos = self._call_step(actions)
         rolled, self._rolling = self._rolling, []
         if self._mode is AutoresetMode.NEXT_STEP and rolled:
-            _check_roll(rolled, rewards, terminated, truncated)
+            check_roll(rolled, rewards, terminated, truncated)
         terminated, truncated = np.asarray(terminated, np.bool_), np.asarray(truncated, np.bool_)
         done = terminated | truncated
         paid = _rewards(rewards, self.num_envs)
@@ -286,7 +286,7 @@ class ForeignLanes:
         return LaneResets(
             lanes,
             take_rows(self._observations, list(lanes)),
-            [{} if infos is None else _without_final(infos[lane]) for lane in lanes],
+            [{} if infos is None else without_final(infos[lane]) for lane in lanes],
             casts=casts,
         )
 
@@ -337,30 +337,6 @@ def _any(flags: npt.NDArray[np.bool_]) -> bool:
     return b"\x01" in flags.tobytes()
 
 
-def _autoreset_mode(env: AnyVectorEnv) -> AutoresetMode:
-    mode = metadata_of(env).get("autoreset_mode")
-    for known in AutoresetMode:
-        if mode is known or (isinstance(mode, str) and mode in (known.name, known.value)):
-            return known
-    raise EnvironmentBuildError(
-        f"{type(env.unwrapped).__name__} does not say how it resets: metadata['autoreset_mode'] is {mode!r}",
-        where="vector environment",
-        mend="set it to AutoresetMode.NEXT_STEP, SAME_STEP or DISABLED; a guess would count wrong steps",
-    )
-
-
-def _check_roll(lanes: list[int], rewards: Any, terminated: Any, truncated: Any) -> None:
-    """A reset step pays nothing and ends nothing; otherwise the environment has another mode than it says."""
-    for lane in lanes:
-        if float(rewards[lane]) != 0.0 or terminated[lane] or truncated[lane]:
-            raise EnvironmentBuildError(
-                f"lane {lane} paid {float(rewards[lane])} (terminated {bool(terminated[lane])}, truncated "
-                f"{bool(truncated[lane])}) on the step that should have reset it",
-                where="vector environment, autoreset mode NEXT_STEP",
-                mend="correct metadata['autoreset_mode'] of the environment",
-            )
-
-
 def _filler(view: SpaceView, num_lanes: int) -> Batch:
     """Return N actions for lanes that nobody looks at."""
     try:
@@ -370,9 +346,3 @@ def _filler(view: SpaceView, num_lanes: int) -> Batch:
             f"actions of {view} are not supported", where="action space", mend="use array actions"
         ) from error
     return map_leaves(lambda leaf: np.repeat(np.asarray(leaf)[None], num_lanes, axis=0), zero)
-
-
-def _without_final(info: Info) -> Info:
-    return {
-        key: value for key, value in info.items() if key not in ("final_info", "final_obs", "final_observation")
-    }

@@ -17,8 +17,18 @@ from rlmesh_adapters.batches import Batch, BatchLayout, copy_batch, iterate_rows
 from rlmesh_adapters.errors import EnvironmentBuildError, Failure, failure_from
 
 from .pixels import SkippingSteps
+from .shortcuts import shortcut
 from .spaces import check_alike, view_of
-from .steps import Info, LaneResets, LaneSteps, bad_reward, check_info, scalar_reward
+from .steps import (
+    Info,
+    LaneResets,
+    LaneSteps,
+    bad_reward,
+    check_info,
+    reset_pair,
+    scalar_reward,
+    step_failure,
+)
 
 EnvBuilder = Callable[[], gym.Env[Any, Any]]
 #: Takes a function and its name, returns what is called in its place.
@@ -70,7 +80,7 @@ class LaneSet:
         self._skipping = SkippingSteps()
         self._step: list[Callable[[Any], Any]] = []
         for lane, env in enumerate(self.envs):
-            inner, most = _shortcut(env)
+            inner, most = shortcut(env)
             self._inner.append(inner)
             self._limit.append(most)
             self._step.append(self._limited(self._skipping.step_of(lane, env, inner.step), "step"))
@@ -124,7 +134,7 @@ class LaneSet:
                     self._rebuild(lane)
                 if self._skipping.has_any:
                     self._skipping.want_whole(lane)
-                observation, info = _as_pair(self._reset[lane](seed=seed))
+                observation, info = reset_pair(self._reset[lane](seed=seed))
                 if self._is_fresh[lane]:
                     self._reset[lane] = self._limited(self._inner[lane].reset, "reset")
                     self._is_fresh[lane] = False
@@ -252,7 +262,7 @@ class LaneSet:
         return LaneSteps(observations, plain, ended, infos, failures)
 
     def _fail(self, failures: dict[int, Failure], row: int, error: BaseException) -> None:
-        failures[row] = _step_failure(error)
+        failures[row] = step_failure(error)
         self._is_broken[self._company[row]] = True
         self.first_error = error if self.first_error is None else self.first_error
 
@@ -320,7 +330,7 @@ class LaneSet:
         with contextlib.suppress(Exception):  # what is broken may not even close
             self._limited(self.envs[lane].close, "close")()
         self.envs[lane] = self._builders[lane]()
-        self._inner[lane], self._limit[lane] = _shortcut(self.envs[lane])
+        self._inner[lane], self._limit[lane] = shortcut(self.envs[lane])
         step = self._skipping.step_of(lane, self.envs[lane], self._inner[lane].step)
         self._step[lane] = self._limited(step, "step")
         self._reset[lane] = self._limited(self.envs[lane].reset, "reset")
@@ -343,38 +353,3 @@ _MISSING = object()
 _FLOATS = frozenset((float, np.float64))
 # Bytes of a row from which on a second copy takes longer than what a row by itself costs.
 _LARGE = 4096
-
-
-def _as_pair(answer: Any) -> tuple[Any, Info | None]:
-    """Return what a reset gave as (observation, info)."""
-    if not isinstance(answer, (tuple, list)) or len(answer) != 2:
-        shown = f"{len(answer)} values" if isinstance(answer, (tuple, list)) else type(answer).__name__
-        raise TypeError(f"reset returned {shown}, expected (observation, info)")
-    return answer[0], answer[1]
-
-
-def _step_failure(error: BaseException) -> Failure:
-    trace = error.__traceback__
-    if isinstance(error, (TypeError, ValueError)) and trace is not None and trace.tb_next is None:
-        # Raised here and no deeper: the answer could not be taken apart.
-        return Failure(
-            phase="step",
-            message=f"step did not return (observation, reward, terminated, truncated, info): {error}",
-            mend="return these five, as gymnasium.Env.step does",
-        )
-    return failure_from(error, "step")
-
-
-def _shortcut(env: gym.Env[Any, Any]) -> tuple[gym.Env[Any, Any], float]:
-    """Return what is stepped of an environment, and the limit in steps that is then ours to keep.
-
-    The time limit and the order check that `gymnasium.make` puts outermost are three Python frames a step.
-    Lanes count their own steps and never step before a reset, so those two are passed by. Any other wrapper is
-    left in place.
-    """
-    limit = inf
-    while type(env) in (gym.wrappers.TimeLimit, gym.wrappers.OrderEnforcing):
-        if isinstance(env, gym.wrappers.TimeLimit):
-            limit = min(limit, env._max_episode_steps)
-        env = env.env  # type: ignore[attr-defined]
-    return env, limit

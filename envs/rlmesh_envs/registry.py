@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 from collections.abc import Callable, Collection
 from typing import Any
 
 import gymnasium as gym
+import msgspec
 from gymnasium.envs.registration import EnvSpec
 
 from rlmesh_adapters.errors import EnvironmentBuildError, describe_error, nearest
@@ -30,10 +32,42 @@ def find_environment(request: EnvRequest) -> EnvSpec | Factory:
     """Return the registered spec of a request's id, or the class or function that its id names.
 
     Imports what the request lists, the module in front of a colon, and the package that is known to register
-    ids of that form.
+    ids of that form. One that is registered in another process only is taken from the spec given along.
 
     Raises EnvironmentBuildError if a module cannot be imported or nothing has that id; names the nearest ids.
     """
+    try:
+        return _find(request)
+    except EnvironmentBuildError:
+        if request.spec is None:
+            raise
+        spec: EnvSpec = pickle.loads(request.spec)
+        return spec
+
+
+def find_in_worker(request: EnvRequest) -> EnvSpec | Factory:
+    """Find an environment in a worker process, after what has to run there first."""
+    if request.prepare is not None:
+        request.prepare()
+    return find_environment(request)
+
+
+def with_spec(request: EnvRequest, source: EnvSpec | Any) -> EnvRequest:
+    """Give a request the spec along, if it can travel."""
+    if not isinstance(source, EnvSpec):
+        return request
+    try:
+        return msgspec.structs.replace(request, spec=pickle.dumps(source))
+    except Exception:  # an entry point that cannot be pickled; the id has to do
+        return request
+
+
+def spec_of(request: EnvRequest) -> bytes | None:
+    """Return the registered spec of an environment, pickled, for other processes; None if it cannot travel."""
+    return with_spec(request, find_environment(request)).spec
+
+
+def _find(request: EnvRequest) -> EnvSpec | Factory:
     for module in request.imports:
         _import(module, f"env.imports: {module}")
     module_name, _, name = request.id.rpartition(":")

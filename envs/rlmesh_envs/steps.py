@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rlmesh_adapters.batches import Batch
-from rlmesh_adapters.errors import Failure
+from rlmesh_adapters.errors import Failure, failure_from
 
 #: One lane's info dict, as its environment gave it.
 Info = dict[str, Any]
@@ -73,6 +73,9 @@ def scalar_reward(reward: Any) -> float:
     if isinstance(reward, (str, bytes)) or reward is None:
         raise ValueError(f"the reward is {reward!r}, expected a number")
     array = np.asarray(reward)
+    if isinstance(reward, np.ndarray) and array.dtype == object and array.size == 1:
+        (inside,) = array.flat
+        return scalar_reward(inside)
     if array.dtype.kind not in "biuf":
         raise ValueError(f"the reward is {type(reward).__name__} of {array.dtype}, expected a number")
     if array.size != 1:
@@ -96,3 +99,24 @@ def check_info(info: Any) -> Info:
     if info.__class__ is not dict and not isinstance(info, Mapping):
         raise ValueError(f"the info is {type(info).__name__}, expected a dict")
     return cast("Info", info)
+
+
+def reset_pair(answer: Any) -> tuple[Any, Info | None]:
+    """Return what a reset gave as (observation, info)."""
+    if not isinstance(answer, (tuple, list)) or len(answer) != 2:
+        shown = f"{len(answer)} values" if isinstance(answer, (tuple, list)) else type(answer).__name__
+        raise TypeError(f"reset returned {shown}, expected (observation, info)")
+    return answer[0], answer[1]
+
+
+def step_failure(error: BaseException) -> Failure:
+    """Describe what went wrong in a step, also where its answer could not be taken apart."""
+    trace = error.__traceback__
+    if isinstance(error, (TypeError, ValueError)) and trace is not None and trace.tb_next is None:
+        # Raised here and no deeper: the answer could not be taken apart.
+        return Failure(
+            phase="step",
+            message=f"step did not return (observation, reward, terminated, truncated, info): {error}",
+            mend="return these five, as gymnasium.Env.step does",
+        )
+    return failure_from(error, "step")

@@ -16,7 +16,7 @@ from rlmesh_cli.sources import split_source
 from rlmesh_cli.stage import Stage
 from rlmesh_cli.tallies import Tally
 from rlmesh_cli.traces import Column
-from rlmesh_envs.make import spec_of
+from rlmesh_envs.registry import spec_of
 
 from .crew_rollout import CrewRollout
 from .executor import Executor

@@ -251,14 +251,21 @@ def test_what_an_environment_raises_comes_out_of_step_and_reset_as_it_is():
         lanes.step(np.array([0, 0]))
 
 
-@pytest.mark.parametrize("paid", [(10**400, -(10**400), 1.0), (1.0, 10**400, -(10**400)), (10**400,)])
-def test_a_whole_number_that_no_float_holds_fails_its_lane_alone(paid):
+def paying(paid):
+    """Return lanes that stand at their first observation, each of which pays its own reward, and their numbers."""
+
     def pay(tape, answer):
         return (answer[0], paid[tape.number], *answer[2:])
 
     lanes = LaneVectorEnv([lambda: Tape(9, twist=pay)] * len(paid))
     everyone = tuple(range(len(paid)))
     lanes.reset_lanes(everyone, everyone)
+    return lanes, everyone
+
+
+@pytest.mark.parametrize("paid", [(10**400, -(10**400), 1.0), (1.0, 10**400, -(10**400)), (10**400,)])
+def test_a_whole_number_that_no_float_holds_fails_its_lane_alone(paid):
+    lanes, everyone = paying(paid)
     steps = lanes.step_lanes(np.zeros(len(paid), np.int64), everyone)
     assert list(steps.failures) == [row for row, reward in enumerate(paid) if abs(reward) > 1]
     assert "401 digits" in next(iter(steps.failures.values())).message
@@ -279,14 +286,29 @@ def test_a_whole_number_that_no_float_holds_fails_its_lane_alone(paid):
     ],
 )
 def test_rewards_of_any_type_are_the_float64_that_they_hold(paid):
-    def pay(tape, answer):
-        return (answer[0], paid[tape.number], *answer[2:])
-
-    lanes = LaneVectorEnv([lambda: Tape(9, twist=pay)] * len(paid))
-    everyone = tuple(range(len(paid)))
-    lanes.reset_lanes(everyone, everyone)
+    lanes, everyone = paying(paid)
     for _ in range(2):
         steps = lanes.step_lanes(np.zeros(len(paid), np.int64), everyone)
         assert not steps.failures
         assert [type(reward) for reward in steps.rewards] == [float] * len(paid)
         assert list(steps.rewards) == [float(np.asarray(reward).reshape(())) for reward in paid]
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+@pytest.mark.parametrize("others", [(), (1.0,), (np.float64(1.0), 2)])
+def test_a_reward_inside_an_array_of_objects_counts_alone_and_in_company(shape, others):
+    boxed = np.full(shape, 1.5, object)
+    lanes, everyone = paying((boxed, *others))
+    steps = lanes.step_lanes(np.zeros(len(everyone), np.int64), everyone)
+    assert not steps.failures
+    assert [float(reward) for reward in steps.rewards] == [1.5, *others]
+
+
+@pytest.mark.parametrize("inside", ["1.5", None, [1.5, 2.5]])
+def test_what_is_no_number_inside_an_array_of_objects_fails_its_lane(inside):
+    boxed = np.empty((), object)
+    boxed[()] = inside
+    lanes, everyone = paying((boxed, 1.0))
+    steps = lanes.step_lanes(np.zeros(2, np.int64), everyone)
+    assert list(steps.failures) == [0]
+    assert "the reward" in steps.failures[0].message

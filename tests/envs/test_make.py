@@ -16,9 +16,10 @@ from gymnasium.vector import SyncVectorEnv
 from rlmesh_adapters.errors import EnvironmentBuildError
 from rlmesh_envs.foreign import ForeignLanes
 from rlmesh_envs.lanes import LaneVectorEnv
-from rlmesh_envs.make import make_lanes, make_one
+from rlmesh_envs.make import make_lanes
 from rlmesh_envs.registry import find_environment
 from rlmesh_envs.request import EnvRequest, WrapperRequest
+from rlmesh_envs.single import make_one
 
 
 def refused(id: str = "FakeTape-v0", **request: Any) -> EnvironmentBuildError:
