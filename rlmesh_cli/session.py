@@ -24,7 +24,7 @@ from .stage import Stage
 from .stats import summarise
 from .store import RunStore
 from .tallies import Tally
-from .unreset import looks_of, note_changes
+from .unreset import UnresetWatch
 from .watching import Stopper, Watcher
 
 if TYPE_CHECKING:
@@ -61,9 +61,7 @@ class Session:
         self._crew, self._keeper = crew, keeper
         self._stage, self._record, self._out = stage, record, out
         self._rows: list[EpisodeResult] = []
-        # Of the policy's attributes, when its first episode has ended; whether that is still to be seen.
-        self._looks: dict[str, object] | None = None
-        self._is_unseen = False
+        self._unreset = UnresetWatch(None)
         self._opened: RunStore | None = None
         self._advised = 0
         self._standings: Standings | None = None
@@ -212,7 +210,7 @@ class Session:
     def _play_all(self, rollout: Rollout | CrewRollout, watcher: Watcher) -> tuple[str, float]:
         """Play what is planned, write each row, close the policy; return the status and the loop's seconds."""
         status = "finished"
-        self._is_unseen = self._plays_unprobed
+        self._unreset = UnresetWatch(self._stage.first if self._plays_unprobed else None)
         watcher.begin(self._stage.route.episodes)
         began = time.perf_counter()
         try:
@@ -233,7 +231,7 @@ class Session:
         # Before the last record is made, so that it can say what `close` of the policy raised.
         try:
             self._record.take_down(self._stage if isinstance(rollout, Rollout) else rollout)
-            note_changes(self._stage.engine.advisories, self._looks, self._stage.first)
+            self._unreset.note(self._stage.engine.advisories)
             self._stage.release()
         except KeyboardInterrupt:  # somebody does not wait for `close` of the policy
             status = "interrupted"
@@ -252,8 +250,7 @@ class Session:
             tally.recording_seconds += time.perf_counter() - began
         self._rows.extend(results)
         self._record.played += len(results)
-        if self._is_unseen:
-            self._is_unseen, self._looks = False, looks_of(self._stage.first)
+        self._unreset.see_episode()
         self._look_at(results)
 
     def _read_again(self) -> None:

@@ -23,7 +23,44 @@ _SHOWN = 3
 _HOOKS = ("reset", "on_episode_end")
 
 
-def looks_of(policy: object) -> dict[str, object] | None:
+class UnresetWatch:
+    """Compares what a policy's attributes are like after its first episode with what they are like in the end.
+
+    policy: None, and one that is told where episodes begin or end, is not looked at.
+    """
+
+    def __init__(self, policy: object | None) -> None:
+        self._policy = policy
+        self._before: dict[str, object] | None = None
+
+    def see_episode(self) -> None:
+        """Look at the policy when the first episode has ended; later ones change nothing."""
+        if self._policy is None or self._before is not None:
+            return
+        self._before = _looks_of(self._policy)
+        if self._before is None:
+            self._policy = None
+
+    def note(self, book: AdvisoryBook) -> None:
+        """Note which attributes changed since then."""
+        before, after = self._before, None if self._before is None else _looks_of(self._policy)
+        self._policy = None  # nobody keeps a model alive for this
+        if before is None or after is None:
+            return
+        changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+        if changed:
+            shown = ", ".join(f"`{name}`" for name in changed[:_SHOWN])
+            more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
+            book.add(
+                "state-kept",
+                "info",
+                f"the policy has no `reset`, and {shown}{more} of it went on changing from episode to episode: "
+                "what one leaves may reach the next (`rlmesh probe` tells; --instances episode plays each with a "
+                "new one)",
+            )
+
+
+def _looks_of(policy: object) -> dict[str, object] | None:
     """Return what a policy's own attributes are like now, None for one that is told where episodes begin or end.
 
     Values that cannot be looked into are taken for what they are, not for what they hold.
@@ -34,23 +71,6 @@ def looks_of(policy: object) -> dict[str, object] | None:
         return {name: _look(value) for name, value in dict(getattr(policy, "__dict__", {})).items()}
     except Exception:  # an object of the user's may do anything when it is looked at
         return None
-
-
-def note_changes(book: AdvisoryBook, before: dict[str, object] | None, policy: object) -> None:
-    """Note which attributes of a policy changed since its first episode had ended."""
-    after = looks_of(policy)
-    if before is None or after is None:
-        return
-    changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
-    if changed:
-        shown = ", ".join(f"`{name}`" for name in changed[:_SHOWN])
-        more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
-        book.add(
-            "state-kept",
-            "info",
-            f"the policy has no `reset`, and {shown}{more} of it went on changing from episode to episode: what "
-            "one leaves may reach the next (`rlmesh probe` tells; --instances episode plays each with a new one)",
-        )
 
 
 def _look(value: Any, depth: int = 0) -> object:
