@@ -38,7 +38,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "success": ("is_success", "success"),
     "gate": ("success_rate", "mean_return", "iqm_return", "errors", "cautions", "distinct_starts"),
     "allow": (
-        *("env", "env.kwargs", "env.wrappers", "env.version", "horizon", "ensemble"),
+        *("env", "env.kwargs", "env.wrappers", "env.version", "env.files", "horizon", "ensemble"),
         *("limits.steps", "limits.seconds", "success_rule", "adapter", "seeded"),
     ),
 }

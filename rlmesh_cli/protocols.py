@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -22,6 +23,7 @@ FIELDS = (
     "env.kwargs",
     "env.wrappers",
     "env.version",
+    "env.files",
     "horizon",
     "ensemble",
     "limits.steps",
@@ -31,6 +33,7 @@ FIELDS = (
     "seeded",
 )
 _LONGEST = 60
+_DIGITS = 12
 
 
 class ProtocolError(HarnessError):
@@ -90,6 +93,7 @@ def protocol_of(record: Mapping[str, Any]) -> dict[str, Any]:
         "env.kwargs": env.get("kwargs", {}),
         "env.wrappers": [_wrapper(wrapper) for wrapper in env.get("wrappers", ())],
         "env.version": _versions(record),
+        "env.files": _env_files(record),
         "horizon": route.get("horizon", 1),
         "ensemble": route.get("ensemble"),
         "limits.steps": limits.get("steps"),
@@ -97,6 +101,19 @@ def protocol_of(record: Mapping[str, Any]) -> dict[str, Any]:
         "success_rule": record["success_rule"],
         "adapter": record.get("adapter"),
         "seeded": record.get("seeded", True),
+    }
+
+
+def _env_files(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return hashes of the environment's own files, as far as a run took them down.
+
+    A file that is the policy's as well says nothing: another policy is what is to be compared.
+    """
+    policy = (record.get("policy", {}).get("file") or {}).get("path")
+    return {
+        Path(file["path"]).name: f"{file['sha256'][:_DIGITS]}.."
+        for file in record.get("env", {}).get("files", ())
+        if file["path"] != policy
     }
 
 
@@ -124,14 +141,20 @@ def differences(base: Mapping[str, Any], new: Mapping[str, Any]) -> list[Differe
     """Return the fields in which two records differ; a run that could not seed differs from any other."""
     ours, theirs = protocol_of(base), protocol_of(new)
     # A package that only one of them loaded may have come with its policy.
-    shared = ours["env.version"].keys() & theirs["env.version"].keys()
-    for side in (ours, theirs):
-        side["env.version"] = {name: version for name, version in side["env.version"].items() if name in shared}
+    ours["env.version"], theirs["env.version"] = _shared(ours["env.version"], theirs["env.version"])
+    # One of them may have been made where the environment is installed, and not in its checkout.
+    ours["env.files"], theirs["env.files"] = _shared(ours["env.files"], theirs["env.files"])
     return [
         Difference(field, ours[field], theirs[field])
         for field in FIELDS
         if ours[field] != theirs[field] or (field == "seeded" and not ours[field])
     ]
+
+
+def _shared(one: dict[str, str], other: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return what two mappings say of the names that both have."""
+    names = [name for name in one if name in other]
+    return {name: one[name] for name in names}, {name: other[name] for name in names}
 
 
 def check_allowed(allowed: Iterable[str]) -> None:

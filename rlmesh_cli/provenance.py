@@ -6,7 +6,7 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -111,6 +111,13 @@ def file_record(path: Path) -> dict[str, Any]:
         while block := file.read(1 << 20):
             digest.update(block)
     return {"path": str(path), "bytes": path.stat().st_size, "sha256": digest.hexdigest()}
+
+
+def files_of(paths: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Yield records of files, in order, of those that can be read."""
+    for path in paths:
+        with contextlib.suppress(OSError):
+            yield file_record(Path(path).resolve())
 
 
 def weight_files(params: Mapping[str, Any], policy: object) -> list[dict[str, Any]]:

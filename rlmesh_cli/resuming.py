@@ -26,9 +26,11 @@ def fingerprint(record: Mapping[str, Any]) -> dict[str, Any]:
     route, env, policy = record["route"], record["env"], record["policy"]
     known = {
         "policy": (policy.get("file") or {}).get("sha256", route["policy"].get("source")),
+        "policy.name": split_source(str(route["policy"].get("source", "")))[1] or None,
         "policy.params": route["policy"].get("params"),
         "weights": sorted([Path(file["path"]).name, file["sha256"]] for file in policy.get("weights") or ()),
         "env.id": env["id"],
+        "env.named": route["env"]["id"],
         "env.kwargs": route["env"].get("kwargs"),
         "env.wrappers": route["env"].get("wrappers"),
         "env layers": env.get("layers"),
@@ -43,6 +45,8 @@ def fingerprint(record: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("horizon", "ensemble", "batch_rows", "instances", "env_tags", "model_spec", "until"):
         if name in route:
             known[name] = route[name]
+    if "files" in env:
+        known["env.files"] = sorted([Path(file["path"]).name, file["sha256"]] for file in env["files"])
     if "metrics" in record:
         known["metrics"] = record["metrics"]
     return known | {f"version of {name}": version for name, version in record.get("versions", {}).items()}

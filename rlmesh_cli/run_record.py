@@ -12,7 +12,7 @@ from rlmesh_envs.make import Lanes
 
 from .episodes import plan_episodes
 from .evaluation import advisory_records
-from .provenance import GitState, file_record, host, versions, weight_files
+from .provenance import GitState, file_record, files_of, host, versions, weight_files
 from .schema import Route
 from .stage import Stage
 from .store import RUN_SCHEMA
@@ -47,6 +47,7 @@ class RunRecord:
         self._started = _now()
         self._modules: tuple[str, ...] = ()
         self._policy_facts: dict[str, Any] | None = None
+        self._env_files: list[dict[str, Any]] = []
         self._chunk_length: int | None = None
         self._actuators: Sequence[Any] = ()
         #: `run.json` as it was, where a run is gone on with.
@@ -61,12 +62,13 @@ class RunRecord:
         self.planned = plan_episodes(stage.route.episode_seeds)
 
     def open(self) -> None:
-        """Take down what the policy is, once: its files are hashed as they are now."""
+        """Take down what policy and environment are, once: their files are hashed as they are now."""
         if self._policy_facts is not None:
             return
         stage, plan = self._stage, self._stage.plan
         file = stage.policy.file
         self._modules = (type(stage.first).__module__, _env_module(stage.lanes))
+        self._env_files = list(files_of(stage.env.files))
         self._policy_facts = {
             "label": stage.policy.label,
             "file": file_record(file) if file is not None else None,
@@ -161,6 +163,7 @@ class RunRecord:
         return {
             "id": env.id,
             "layers": list(env.layers),
+            "files": self._env_files,
             "lanes": self._stage.num_lanes,
             "workers": env.workers,
             "autoreset": env.autoreset,

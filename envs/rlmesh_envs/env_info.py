@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,8 @@ from .rewards import RawReward, RewardTap
 if TYPE_CHECKING:
     from .foreign import ForeignLanes
 
+_INSTALLED = frozenset(("site-packages", "dist-packages"))
+_STANDARD = os.path.dirname(os.__file__)
 #: Wrappers that are not the user's.
 OURS = (RewardTap, RawReward, FilmedEnv, KeptEnding)
 
@@ -36,6 +40,7 @@ def foreign_info(request: EnvRequest, source: EnvSpec | Any, env: Any, lanes: Fo
         autoreset=lanes.autoreset,
         is_seeded=lanes.is_seeded,
         is_lockstep=True,
+        files=_files(env) + (_files(envs[0]) if envs else ()),
         metadata=_metadata(envs[0] if envs else env),
     )
 
@@ -52,6 +57,7 @@ def lane_info(env: gym.Env[Any, Any]) -> EnvInfo:
         is_seeded=True,
         skips_pixels=skip is not None,
         pixels_hidden_by=hidden_by,
+        files=_files(env),
         metadata=_metadata(env),
         render_fps=render_fps_of(env),
     )
@@ -75,11 +81,27 @@ def time_limits(env: Any) -> Iterator[gym.wrappers.TimeLimit[Any, Any]]:
         env = env.env
 
 
+def _files(env: Any) -> tuple[str, ...]:
+    """Return the source files of an environment's layers; what is installed has a version that tells it apart."""
+    modules = dict.fromkeys(type(layer).__module__ for layer in _kept_layers(env))
+    files = (getattr(sys.modules.get(name), "__file__", None) for name in modules)
+    return tuple(file for file in files if isinstance(file, str) and not _is_installed(file))
+
+
+def _is_installed(file: str) -> bool:
+    return file.startswith(_STANDARD) or not _INSTALLED.isdisjoint(file.split(os.sep))
+
+
 def _layers(env: Any) -> Iterator[str]:
-    """Yield class names from the outermost layer in; our own are not the user's."""
+    """Yield class names from the outermost layer in."""
+    return (type(layer).__name__ for layer in _kept_layers(env))
+
+
+def _kept_layers(env: Any) -> Iterator[Any]:
+    """Yield an environment and what is around it, from outside in; our own wrappers are not the user's."""
     while True:
         if not isinstance(env, OURS):
-            yield type(env).__name__
+            yield env
         if not isinstance(env, (gym.Wrapper, gym.vector.VectorWrapper)):
             return
         env = env.env

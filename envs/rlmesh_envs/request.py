@@ -70,6 +70,7 @@ class EnvInfo(msgspec.Struct, frozen=True, kw_only=True):
     pixels_hidden_by: class of the wrapper that hides such an offer, empty if none does.
     metadata: what it says of itself under keys that begin with `rlmesh.`.
     workers: worker processes of ours that it lives in, None for none.
+    files: source files of its layers that come with no installed package.
     render_fps: frames a second that it says it is rendered at, None if it does not.
     notes: code -> a sentence of what else a reader should know of how it was built.
     """
@@ -84,5 +85,6 @@ class EnvInfo(msgspec.Struct, frozen=True, kw_only=True):
     pixels_hidden_by: str = ""
     metadata: Mapping[str, Any] = msgspec.field(default_factory=dict)
     workers: int | None = None
+    files: tuple[str, ...] = ()
     render_fps: float | None = None
     notes: Mapping[str, str] = msgspec.field(default_factory=dict)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -110,6 +112,55 @@ def test_a_policy_that_was_edited_is_refused_by_its_bytes(tmp_path: Path, capsys
     file.write_text("def predict(obs):\n    return 2\n")
     assert resume(folder)[0] == 2
     assert "policy: was " in capsys.readouterr().err
+
+
+def test_another_policy_of_the_same_file_is_refused_by_its_name(tmp_path: Path, capsys: Any) -> None:
+    file = tmp_path / "two_policies.py"
+    file.write_text(
+        "class Good:\n    def predict(self, obs):\n        return 1\n"
+        "class Bad:\n    def predict(self, obs):\n        return 2\n"
+    )
+    folder = cut(play(tmp_path, f"{file}:Good", DIARY, episodes=4), 2)
+    assert resume(folder, policy=f"{file}:Bad", env=DIARY, episodes=4)[0] == 2
+    assert "policy.name: was Good, is Bad" in capsys.readouterr().err
+    assert resume(folder, policy=f"{file}:Good", env=DIARY, episodes=4)[0] == 0
+
+
+ENV_FILE = """
+from durable_toys import Diary
+
+
+class Pays(Diary):
+    bonus = 1
+"""
+
+
+@pytest.mark.parametrize("flags", [{}, {"num_envs": 2, "vectorization": "async"}, {"autoreset": "disabled"}])
+def test_an_environment_whose_file_was_edited_is_refused(
+    tmp_path: Path, flags: dict[str, Any], capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "edited_shop.py"
+    file.write_text(ENV_FILE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "edited_shop", raising=False)
+    played = play(tmp_path, DRAWS, "edited_shop:Pays", episodes=4, **flags)
+    (known,) = played.record["env"]["files"]
+    assert known["path"] == str(file)
+    assert known["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
+    folder = cut(played, 2)
+    file.write_text(file.read_text().replace("bonus = 1", "bonus = 5"))
+    assert resume(folder)[0] == 2
+    assert "env.files: was [[" in capsys.readouterr().err
+
+
+def test_an_environment_that_is_named_otherwise_is_refused(tmp_path: Path, capsys: Any) -> None:
+    folder = cut(play(tmp_path, "zero", "gymnasium.envs.classic_control:CartPole-v1", episodes=4), 2)
+    assert resume(folder, policy="zero", env="CartPole-v1")[0] == 2
+    assert "env.named: was gymnasium.envs.classic_control:CartPole-v1, is CartPole-v1" in capsys.readouterr().err
+
+
+def test_what_is_installed_is_told_apart_by_its_version_alone(tmp_path: Path) -> None:
+    assert play(tmp_path, "zero", "CartPole-v1", episodes=1).record["env"]["files"] == []
 
 
 def test_weights_that_were_replaced_are_refused(tmp_path: Path, capsys: Any) -> None:

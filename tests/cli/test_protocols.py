@@ -9,6 +9,7 @@ from stored import rows, stored
 from rlmesh_cli.protocols import FIELDS, ProtocolError, agree
 
 ROWS = rows([True, False])
+SHOP = [{"path": "/there/shop.py", "bytes": 9, "sha256": "a" * 64}]
 
 #: Field -> (change of the record of NEW, what is said of it).
 CHANGES = {
@@ -19,6 +20,10 @@ CHANGES = {
         "none in BASE, name: FlattenObservation in NEW",
     ),
     "env.version": ({"versions__gymnasium": "0.9"}, "gymnasium: 1.4.0 in BASE, gymnasium: 0.9 in NEW"),
+    "env.files": (
+        {"env__files": [{"path": "/here/shop.py", "bytes": 9, "sha256": "b" * 64}]},
+        "shop.py: aaaaaaaaaaaa.. in BASE, shop.py: bbbbbbbbbbbb.. in NEW",
+    ),
     "horizon": ({"route__horizon": 8}, "1 in BASE, 8 in NEW"),
     "ensemble": ({"route__ensemble": {"decay": 0.1}}, "none in BASE, decay: 0.1 in NEW"),
     "limits.steps": ({"limits__steps": 300}, "500 in BASE, 300 in NEW"),
@@ -31,7 +36,7 @@ CHANGES = {
 
 def refusal(changes, *allowed: str, of_base=None) -> str:
     with pytest.raises(ProtocolError) as caught:
-        agree(stored(ROWS, **(of_base or {})), stored(ROWS, **changes), allowed)
+        agree(stored(ROWS, env__files=SHOP, **(of_base or {})), stored(ROWS, **changes), allowed)
     return str(mended(caught.value))
 
 
@@ -49,7 +54,7 @@ def test_field_that_differs_is_refused_with_both_values_unless_it_is_allowed(fie
     said = refusal(changes)
     assert f"{field}  {words}\n" in said
     assert f"let the difference pass with --allow {field}" in said
-    passed = agree(stored(ROWS), stored(ROWS, **changes), (field,))
+    passed = agree(stored(ROWS, env__files=SHOP), stored(ROWS, **changes), (field,))
     assert [(one.field, one.describe()) for one in passed] == [(field, words)]
 
 
@@ -93,10 +98,22 @@ def test_wrapper_by_name_is_the_same_as_one_without_arguments():
         {"route__num_envs": 8},
         {"route__policy__source": "other.py"},
         {"versions__mine": "2", "route__policy__source": "mine.nets:Big"},
+        {"env__files": []},
+        {"env__files": [{"path": "/here/other.py", "bytes": 9, "sha256": "b" * 64}]},
+        {
+            "env__files": [{"path": "/here/shop.py", "bytes": 9, "sha256": "b" * 64}],
+            "policy__file": {"path": "/here/shop.py", "bytes": 9, "sha256": "b" * 64},
+        },
     ],
 )
 def test_what_is_no_part_of_the_protocol_may_differ(changes):
-    base = stored(ROWS, versions__rlmesh_policy_x_0="1", versions__mine="1", route__policy__source="mine.nets:Big")
+    base = stored(
+        ROWS,
+        versions__rlmesh_policy_x_0="1",
+        versions__mine="1",
+        route__policy__source="mine.nets:Big",
+        env__files=SHOP,
+    )
     assert agree(base, stored(ROWS, **changes), ()) == []
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import env_fakes
 import numpy as np
 import pytest
 from env_plays import play_lanes
@@ -39,6 +40,16 @@ def test_the_first_wrapper_is_the_innermost():
     repeat = WrapperRequest(name="env_fakes:Repeat", kwargs={"times": 2})
     assert layers(sign, repeat) == ("Repeat", "SignReward", "OrderEnforcing", "Tape")
     assert layers(repeat, sign) == ("SignReward", "Repeat", "OrderEnforcing", "Tape")
+
+
+def test_files_are_those_of_all_layers_that_come_with_no_package(
+    module: Callable[[str, str], None], tmp_path: Path
+) -> None:
+    module("wraps", "import gymnasium as gym\n\nclass Bare(gym.Wrapper):\n    pass\n")
+    wrappers = (WrapperRequest(name="FlattenObservation"), WrapperRequest(name="wraps:Bare"))
+    _, info = make_lanes(EnvRequest(id="env_fakes:FakeTape-v0", wrappers=wrappers))
+    assert info.files == (str(tmp_path / "wraps.py"), env_fakes.__file__)
+    assert make_lanes(EnvRequest(id="CartPole-v1", wrappers=wrappers[:1]))[1].files == ()
 
 
 def test_a_bare_name_is_one_of_gymnasiums_own():
