@@ -12,7 +12,7 @@ import msgspec
 from rlmesh_adapters.contract import SPEC_KEY, TAGS_KEY, Ensemble, RouteContract
 from rlmesh_adapters.documents.reading import parse_json, read_spec, read_tags
 from rlmesh_adapters.documents.schema import DocumentError, Record
-from rlmesh_adapters.errors import LoadError, RouteError, describe_error, nearest
+from rlmesh_adapters.errors import LoadError, RouteError, describe_error, is_fault, nearest
 
 from .documents import KeyPath
 from .guests import append_folder, as_guest
@@ -118,7 +118,9 @@ def _import_function(name: str) -> Callable[[Any], Any]:
     try:
         with as_guest():
             found = getattr(importlib.import_module(module), attribute)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if not is_fault(error):
+            raise
         raise LoadError(
             f"custom transform `{name}` cannot be imported: {describe_error(error)}",
             where="model_spec",

@@ -31,7 +31,7 @@ def answer_with(answer: Callable[[], Exit]) -> Exit:
         return Exit.INTERRUPTED
     except BrokenPipeError:
         raise
-    except (Exception, SystemExit):  # user code that leaves must not end us without a result
+    except BaseException:  # user code that leaves must not end us without a result
         return say_bug()
 
 

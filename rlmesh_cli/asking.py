@@ -16,7 +16,7 @@ from rlmesh_adapters.context import EpisodeContext
 from rlmesh_adapters.contract import RoutePlan
 from rlmesh_adapters.errors import NO_FAILURES, Failure
 from rlmesh_adapters.predictions import Prediction
-from rlmesh_adapters.roster import Roster
+from rlmesh_adapters.roster import Roster, ids_of
 
 from .plays import Play
 from .tallies import Shares, Tally
@@ -60,6 +60,8 @@ class Asking:
         self._plays, self._shares, self._tally = plays, shares, tally
         self._on_answer = on_answer
         self.has_answered = False
+        # Episodes whose windows hold the present step already: a neighbour failed before it was taken.
+        self._shown: set[str] = set()
 
     def is_direct(self, roster: Roster) -> bool:
         """Tell whether every lane is asked at every step and nothing is queued for any.
@@ -85,12 +87,18 @@ class Asking:
             failures = self.queue(roster, asking, prediction)
             if failures:
                 return None, None, failures
+        self._shown.clear()
         actions, clipped = self._replay.pop(roster)
         return actions, clipped, NO_FAILURES
 
     def _show_replayed(self, roster: Roster, observations: Batch, asking: Sequence[int], observe: Observe) -> None:
         """Let frame windows see what lanes see that only replay."""
-        rows = sorted(set(range(roster.count)).difference(asking))
+        asked = set(asking)
+        rows = [
+            row
+            for row, episode in enumerate(roster.episodes)
+            if row not in asked and episode.episode_id not in self._shown
+        ]
         if rows:
             observe(take_rows(observations, rows), [roster.episodes[row] for row in rows])
 
@@ -142,6 +150,7 @@ class Asking:
                 None if lengths is None else [lengths[place] for place in good],
                 None if clipped is None else clipped[good],
             )
+        self._shown.update(ids_of(roster.episodes))
         return {rows[place]: failure for place, failure in failures.items()}
 
     def _count_planned(self, roster: Roster, asking: Sequence[int] | None, prediction: Prediction) -> None:

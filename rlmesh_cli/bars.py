@@ -37,6 +37,7 @@ class Bars:
         self._route, self._gates, self._planned = route, gates, planned
         self.baseline: Baseline | None = None
         self._rule: StoppingRule | None = None
+        self._errored: set[int] = set()
         if route.baseline is not None:
             from .baselining import Baseline  # noqa: PLC0415 - most runs are not compared
 
@@ -54,7 +55,8 @@ class Bars:
         return StoppingRule(until, self._gates, confidence=self._route.confidence, paired=paired)
 
     def look_at(self, rows: Sequence[EpisodeResult]) -> None:
-        """Let the stopping rule look at new rows, in any order."""
+        """Look at new rows, in any order; rows that are known already change nothing."""
+        self._errored.update(row.index for row in rows if row.is_error)
         if self._rule is not None:
             self._rule.take(rows)
 
@@ -62,6 +64,12 @@ class Bars:
     def stopped_at(self) -> int | None:
         """After how many episodes of the plan the run is over; None if all are to be played."""
         return None if self._rule is None else self._rule.stop_at
+
+    @property
+    def errors(self) -> int:
+        """How many episodes errored; under a stopping rule, of those that it has looked at."""
+        rule = self._rule
+        return sum(rule is None or index < rule.looked_at for index in self._errored)
 
     def with_sequence(self, summary: Summary, book: AdvisoryBook) -> Summary:
         """Put the bounds that hold whenever one stops in the place of the interval that needs a fixed plan."""

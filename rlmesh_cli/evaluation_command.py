@@ -115,7 +115,7 @@ def run(request: Request) -> Exit:
         return _without_result(reports, Exit.INTERRUPTED, "interrupted", folder)
     except BrokenPipeError:
         raise
-    except (Exception, SystemExit) as error:  # user code that leaves must not end us without a result
+    except BaseException as error:  # user code that leaves must not end us without a result
         return _without_result(reports, say_bug(), f"a bug of rlmesh: {type(error).__name__}")
     return code
 

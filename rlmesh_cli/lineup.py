@@ -83,7 +83,7 @@ class Lineup:
 
         Its environment is built anew by then. Where single episodes have no seed, it would be another episode.
         """
-        if failure.phase not in ("reset", "step") or play.attempt > 1 or not self._is_seeded:
+        if failure.phase not in ("reset", "step") or not self._is_seeded:
             return False
         episode = Episode(play.context.index, play.seed)
         if failure.is_shared and not play.is_alone:
@@ -91,6 +91,8 @@ class Lineup:
             message = f"{failure.message}: the episodes that it had in hand were played again, each alone"
             self._advisories.add("env-worker-died", "info", message)
             return True
+        if play.attempt > 1:
+            return False
         self._again.add(episode.index)
         (self._suspects if play.is_alone else self._queues[play.lane]).appendleft(episode)
         return True

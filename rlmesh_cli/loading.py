@@ -18,7 +18,7 @@ import msgspec
 
 from rlmesh_adapters.baselines import BASELINES
 from rlmesh_adapters.corners import corner_names
-from rlmesh_adapters.errors import LoadError, describe_error, nearest, user_place
+from rlmesh_adapters.errors import LoadError, describe_error, is_fault, nearest, user_place
 from rlmesh_adapters.spaces import SpaceView
 
 from .guests import append_folder, as_guest, run_file
@@ -111,7 +111,9 @@ def _from_module(target: str, attribute: str, params: dict[str, Any]) -> PolicyS
                 mend="give a path such as policy.py, or one of " + ", ".join(BASELINES),
             ) from error
         raise _cannot_load(target, error) from error
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if not is_fault(error):
+            raise
         raise _cannot_load(target, error) from error
     entry = _find_entry(module, attribute, target)
     file = Path(module.__file__) if module.__file__ else None
@@ -133,7 +135,9 @@ def _run(path: Path, *, again: bool = False) -> ModuleType:
         return run_file(path, again=again)
     except SyntaxError as error:
         raise _cannot_parse(path, error) from error
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if not is_fault(error):
+            raise
         raise _cannot_load(str(path), error) from error
 
 
@@ -245,7 +249,9 @@ def _builder(entry: Any, params: dict[str, Any], where: str) -> Callable[[SpaceV
             with as_guest():
                 # Instances keep nothing in common, and the record says what was given.
                 return entry(**copy.deepcopy(params))
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if not is_fault(error):
+                raise
             raise LoadError(
                 f"{_name_of(entry)} cannot be built: {describe_error(error)}",
                 where=_place(error, str(getattr(sys.modules.get(entry.__module__), "__file__", where))),

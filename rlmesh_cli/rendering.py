@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from rlmesh_adapters.errors import EnvironmentBuildError, HarnessError, describe_error, user_place
+from rlmesh_adapters.errors import EnvironmentBuildError, HarnessError, describe_error, is_fault, user_place
 from rlmesh_envs.filming import FRAME, FilmRequest
 from rlmesh_envs.make import make_lanes
 from rlmesh_envs.metadata import render_fps_of, render_modes_of
@@ -55,7 +55,9 @@ class Camera:
         """Take one frame."""
         try:
             frame = self._current().render()
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if not is_fault(error):
+                raise
             raise HarnessError(
                 f"render of the environment raised: {describe_error(error)}",
                 where=user_place(error.__traceback__),

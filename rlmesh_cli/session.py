@@ -104,25 +104,26 @@ class Session:
                     self._stage.engine.advisories.add(**advisory)
             if self._keeper is not None:
                 self._keeper.open(self._opened, self._rows)
-            self._opened.remove("summary.json")  # of a sitting before; what it says is no longer all
-            self._write_record("running")
 
     def _look_at(self, rows: Sequence[EpisodeResult]) -> None:
         self._bars.look_at(rows)
         self._record.stopped_at = self._bars.stopped_at
 
     def play(self, watcher: Watcher, stopper: Stopper) -> Evaluation:
-        """Play every missing episode, and judge; whatever happens, the record does not stay at `running`.
+        """Play every missing episode, and judge; once playing has begun, the record does not stay at `running`.
 
         Raises FollowupError where the run is complete, but cannot be judged as asked.
         """
-        rollout = self._playing = self._rollout(watcher)
-
-        def stop() -> None:
-            rollout.should_stop = True
-
-        stopper.watch(stop)
         try:
+            rollout = self._playing = self._rollout(watcher)
+
+            def stop() -> None:
+                rollout.should_stop = True
+
+            stopper.watch(stop)
+            if self._opened is not None:  # only now: a run that cannot be gone on with stays as it is
+                self._opened.remove("summary.json")  # of a sitting before; what it says is no longer all
+                self._write_record("running")
             evaluation = self._played(rollout, watcher)
             if evaluation.status == "finished":
                 followups = Followups(
@@ -272,7 +273,7 @@ class Session:
 
     def _has_too_many_errors(self) -> bool:
         most = self._stage.route.max_errors
-        return most is not None and sum(row.is_error for row in self._rows) > most
+        return most is not None and self._bars.errors > most
 
     def _finish(self, rollout: Rollout | CrewRollout, status: str, seconds: float) -> Evaluation:
         stage, route = self._stage, self._stage.route

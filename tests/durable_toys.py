@@ -206,3 +206,62 @@ class SleepsInBatches:
         if ((obs[:, 1] == 2) & (obs[:, 0] >= 3)).any():
             time.sleep(60)
         return np.ones(len(obs), np.int64)
+
+
+class StumblesOnce(Diary):
+    """Seed 0 raises in its second step, seed 1 ends the process in its sixth; each once, by marks in a folder."""
+
+    def __init__(self, mark: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.mark = Path(mark)
+
+    def step(self, action):
+        file = self.mark / str(self.seed)
+        if (self.seed, self.t) in ((0, 1), (1, 5)) and not file.exists():
+            file.touch()
+            if self.seed == 1:
+                os._exit(7)
+            raise RuntimeError("stumbled once")
+        return super().step(action)
+
+
+class Refuses(Diary):
+    """Has no start for seed 15."""
+
+    def reset(self, *, seed=None, options=None):
+        if seed == 15:
+            raise RuntimeError("no start for seed 15")
+        return super().reset(seed=seed)
+
+
+class Sticks(Diary):
+    """Cannot be closed; `how` is the name of what it raises then."""
+
+    def __init__(self, how: str = "OSError", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.how = how
+
+    def close(self):
+        raise {"OSError": OSError, "SystemExit": SystemExit}[self.how]("the window is stuck")
+
+
+class Panic(BaseException):
+    """What extensions in other languages raise."""
+
+
+class Panics(Diary):
+    """Panics in the reset of seed 4, or in its third step; `where` says which."""
+
+    def __init__(self, where: str = "step", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.where = where
+
+    def reset(self, *, seed=None, options=None):
+        if seed == 4 and self.where == "reset":
+            raise Panic("called `unwrap` on a `None`")
+        return super().reset(seed=seed)
+
+    def step(self, action):
+        if self.seed == 4 and self.t == 2 and self.where == "step":
+            raise Panic("called `unwrap` on a `None`")
+        return super().step(action)

@@ -17,11 +17,13 @@ from .batches import Batch, copy_batch, leaves, row_of, signature, stack_rows, t
 from .chunks import chunk_length, split_chunk
 from .context import EpisodeContext
 from .corners import Corner
-from .errors import NO_FAILURES, ActionError, Failure, failure_from
+from .errors import NO_FAILURES, ActionError, Failure, failure_from, is_fault
+from .outputs import to_array
 from .predictions import Prediction, merge, padded
 
 #: Bytes up to which a batch is copied before a call.
 _MOST_SPARE = 65_536
+_UNCHANGING = frozenset((int, float, bool, str, type(None)))
 
 
 class PolicyCaller:
@@ -61,12 +63,16 @@ class PolicyCaller:
         rows = len(episodes)
         if rows != self._quick_rows:
             self._quick_rows, self._quick_shape = rows, (rows, *self._seam.view.shape)
-            self._keeps_spare = isinstance(batch, np.ndarray) and _is_worth_keeping(batch, rows)
-        spare = batch.copy("K") if self._keeps_spare else batch
+            self._keeps_spare = _is_worth_keeping(batch, rows)
+        spare = batch
+        if self._keeps_spare:
+            spare = batch.copy("K") if batch.__class__ is np.ndarray else copy_batch(batch)
         started = self._clock()
         try:
             raw = self._quick_call(batch)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if not is_fault(error):
+                raise
             before, self._seconds = self._seconds, self._seconds + self._clock() - started
             prediction = self._ask_again(error, spare, episodes)
             prediction.seconds = self._seconds - before
@@ -94,11 +100,16 @@ class PolicyCaller:
     def _ask_batch(self, batch: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
         """Ask a batched corner once for all rows."""
         spare = copy_batch(batch) if _is_worth_keeping(batch, len(episodes)) else batch
+        drawn = [episode.drawn for episode in episodes] if self.corner.wants_context else []
         try:
             raw = self._call_batch(batch, episodes)
         except ActionError:
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if not is_fault(error):
+                raise
+            for episode, before in zip(episodes, drawn, strict=False):
+                episode.draw_again(before)  # what the call drew is drawn once more
             return self._ask_again(error, spare, episodes)
         return self._accept_raw(raw, len(episodes))
 
@@ -175,8 +186,10 @@ class PolicyCaller:
         started = self._clock()
         for row, episode in enumerate(episodes):
             try:
-                raws[row] = self._call_row(row_of(batch, row), episode)
-            except (Exception, SystemExit) as error:
+                raws[row] = kept_answer(self._call_row(row_of(batch, row), episode))
+            except BaseException as error:
+                if not is_fault(error):
+                    raise
                 failures[row] = self._failure(error, row_of(batch, row))
         self._seconds += self._clock() - started
         stacked = None if failures else self._quick_stack(list(raws.values()))
@@ -192,8 +205,10 @@ class PolicyCaller:
         for row in range(len(episodes)):
             alone = take_rows(batch, [row])
             try:
-                raws[row] = self._call_batch(alone, episodes[row : row + 1])
-            except (Exception, SystemExit) as error:
+                raws[row] = kept_answer(self._call_batch(alone, episodes[row : row + 1]))
+            except BaseException as error:
+                if not is_fault(error):
+                    raise
                 failures[row] = self._failure(error, alone)
         lead = (1, None) if self.corner.is_chunked else (1,)
         prediction = self._accept_answered(raws, lead, failures, len(episodes))
@@ -272,13 +287,35 @@ class PolicyCaller:
         )
 
 
+def kept_answer(answer: Any) -> Any:
+    """Return an answer that no later call changes: policies may write into one array again and again."""
+    if answer.__class__ in _UNCHANGING or isinstance(answer, np.generic):
+        return answer
+    if isinstance(answer, np.ndarray):
+        return answer.copy()
+    if isinstance(answer, dict):
+        return {key: kept_answer(part) for key, part in answer.items()}
+    if answer.__class__ in (list, tuple):
+        return answer.__class__(map(kept_answer, answer))
+    try:
+        return to_array(answer).copy()
+    except Exception:  # the seam says what it is
+        return answer
+
+
 def _is_worth_keeping(batch: Batch, rows: int) -> bool:
     """Tell whether a batch is copied before a call, for a policy that writes into it and then raises.
 
     Asking its rows again is for rare faults; copying images at every call would cost more than it is worth.
     """
-    sizes = [leaf.nbytes if isinstance(leaf, np.ndarray) else _MOST_SPARE for leaf in leaves(batch)]
-    return rows > 1 and sum(sizes) < _MOST_SPARE
+    return rows > 1 and sum(map(_bytes_of, leaves(batch))) < _MOST_SPARE
+
+
+def _bytes_of(leaf: Any) -> int:
+    if isinstance(leaf, np.ndarray):
+        return leaf.nbytes
+    # Text cannot be written into.
+    return 0 if all(isinstance(value, str) for value in leaf) else _MOST_SPARE
 
 
 def _length(part: Any) -> Any:

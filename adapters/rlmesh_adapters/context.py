@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 # Keeps the policy's stream apart from the environment's own, which starts from the bare seed.
@@ -38,6 +41,26 @@ class EpisodeContext:
             entropy = [int(self._rng_seed) % 2**64, _POLICY_STREAM]
             self._rng = np.random.default_rng(entropy)
         return self._rng
+
+    @property
+    def drawn(self) -> Mapping[str, Any] | None:
+        """How far `rng` has been drawn from, for `draw_again`."""
+        return None if self._rng is None else self._rng.bit_generator.state
+
+    def draw_again(self, drawn: Mapping[str, Any] | None) -> None:
+        """Let `rng` go on from where it was."""
+        if drawn is None:
+            self._rng = None
+        elif self._rng is not None:
+            self._rng.bit_generator.state = drawn
+
+    def twin(self) -> EpisodeContext:
+        """Return the same episode once more: what is drawn from its `rng` is not drawn from this one's."""
+        twin = EpisodeContext(self.episode_id, self.index, self.seed, rng_seed=self._rng_seed)
+        twin.step = self.step
+        if self._rng is not None:
+            twin.rng.bit_generator.state = self._rng.bit_generator.state
+        return twin
 
     def __repr__(self) -> str:
         return f"EpisodeContext({self.episode_id}, seed={self.seed}, step={self.step})"

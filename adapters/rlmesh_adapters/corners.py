@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from .errors import LoadError, describe_error, user_place
+from .errors import LoadError, describe_error, is_fault, user_place
 
 CORNER_NAMES = ("predict", "predict_batch", "predict_chunk", "predict_chunk_batch")
 
@@ -59,7 +59,9 @@ def corner_names(policy: object) -> tuple[str, ...]:
     """
     try:
         return tuple(name for name in CORNER_NAMES if callable(getattr(policy, name, None)))
-    except (Exception, SystemExit) as error:  # a user's __getattr__ may raise anything
+    except BaseException as error:  # a user's __getattr__ may raise anything
+        if not is_fault(error):
+            raise
         raise LoadError(
             f"the corners of {type(policy).__name__} cannot be looked up: {describe_error(error)}",
             where=user_place(error.__traceback__),

@@ -55,6 +55,18 @@ class ActionError(HarnessError):
     """What the policy returned does not fit the environment's action space."""
 
 
+class OverdueError(BaseException):
+    """A call has not returned in time. No policy catches it as one of its own errors."""
+
+
+def is_fault(error: BaseException) -> bool:
+    """Tell whether an exception is a fault of the code that raised it, and no wish of somebody else's to end it.
+
+    Some faults are no Exception: code that leaves (SystemExit), that is cancelled, or panics in another language.
+    """
+    return not isinstance(error, (KeyboardInterrupt, GeneratorExit, OverdueError))
+
+
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """Why one episode could not be finished. Plain text, so that it crosses process borders.
 
@@ -106,12 +118,13 @@ def user_place(trace: TracebackType | None) -> str:
     frames = traceback.extract_tb(trace)
     if not frames:
         return ""
-    own = [frame for frame in frames if not _is_installed(frame.filename)]
+    own = [frame for frame in frames if not is_installed_file(frame.filename)]
     last = (own or frames)[-1]
     return f"{last.filename}:{last.lineno} in {last.name}"
 
 
-def _is_installed(filename: str) -> bool:
+def is_installed_file(filename: str) -> bool:
+    """Tell whether a file is an installed package's, or ours, and so not the user's."""
     return filename.startswith("<") or any(folder in filename for folder in _INSTALLED)
 
 

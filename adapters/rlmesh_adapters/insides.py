@@ -1,12 +1,16 @@
 """Insides: the objects that a policy is made of, found without calling any of its code.
 
-Followed are attributes, slots, containers, what functions close over, and the globals of their file that they use.
+Followed are attributes, slots, containers, what functions close over, the globals of their file that they use, and
+what stands in classes that are the user's own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import CodeType
 from typing import Any
+
+from .errors import is_installed_file
 
 _MOST_OBJECTS = 20_000
 # Longer containers hold data, not parts.
@@ -45,6 +49,8 @@ def _parts(item: object) -> Iterator[object]:
     for kind in type(item).__mro__:
         slots = kind.__dict__.get("__slots__", ())
         yield from (get_quietly(item, name) for name in ([slots] if isinstance(slots, str) else slots))
+        if _is_users(kind):  # its methods among it, and so the globals that they use
+            yield from _defined(dict(vars(kind)))
     values = get_quietly(item, "__dict__")
     if isinstance(values, dict):
         # Of a module that is itself the policy only what the file defines, not what it imports.
@@ -63,8 +69,25 @@ def _function_parts(function: object) -> Iterator[object]:
         yield get_quietly(function, name)
     scope = get_quietly(function, "__globals__")
     if isinstance(scope, dict):
-        used = get_quietly(get_quietly(function, "__code__"), "co_names") or ()
+        used = _names(get_quietly(function, "__code__"))
         yield from (scope[name] for name in used if name in scope and not _is_module(scope[name]))
+
+
+def _names(code: object) -> Iterator[str]:
+    """Yield the names that a function looks up, also in comprehensions and functions inside of it."""
+    yield from get_quietly(code, "co_names") or ()
+    for part in get_quietly(code, "co_consts") or ():
+        if isinstance(part, CodeType):
+            yield from _names(part)
+
+
+def _is_users(kind: type) -> bool:
+    """Tell whether a class was written by the user, by the file that its methods are from."""
+    for value in vars(kind).values():
+        code = get_quietly(get_quietly(value, "__func__") or value, "__code__")
+        if isinstance(code, CodeType):
+            return not is_installed_file(code.co_filename)
+    return False
 
 
 def _defined(values: dict[str, object]) -> Iterator[object]:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .batches import Batch, take_rows
-from .calls import PolicyCaller
+from .calls import PolicyCaller, kept_answer
 from .context import EpisodeContext
 from .corners import parameter_names
-from .errors import ActionError, Failure, failure_from
+from .errors import ActionError, Failure, failure_from, is_fault
 from .modes import EvalMode
 from .predictions import Prediction, merge
 
@@ -76,7 +76,9 @@ class Instances:
             try:
                 slot = self._acquire()
                 slot.reset(episode)
-            except (Exception, SystemExit) as error:
+            except BaseException as error:
+                if not is_fault(error):
+                    raise
                 failures[row] = failure_from(error, "policy")
                 if slot is not None and self.sharing == "lane":
                     # Behind the others, which may be sound.
@@ -105,7 +107,9 @@ class Instances:
         self._slots.remove(slot)
         try:
             slot.close()
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if not is_fault(error):
+                raise
             self._close_failure = self._close_failure or failure_from(error, "policy")
         finally:
             slot.modes.leave()
@@ -128,6 +132,8 @@ class Instances:
             caller = self._playing[episode.episode_id].caller
             try:
                 answer = caller.predict(take_rows(batch, [row]), (episode,))
+                # Two instances may share an array that they answer in.
+                answer.actions = kept_answer(answer.actions)
             except ActionError as error:
                 answer = Prediction(None, failures={0: failure_from(error, "policy")})
             answers.append(([row], answer))
@@ -156,7 +162,9 @@ class Instances:
             for slot in self._slots:
                 try:
                     slot.close()
-                except (Exception, SystemExit) as error:
+                except BaseException as error:
+                    if not is_fault(error):
+                        raise
                     failure = failure or failure_from(error, "policy")
         finally:
             for slot in self._slots:
@@ -185,7 +193,9 @@ class _Slot:
         if self._ended is not None:
             try:
                 self._ended(episode)
-            except (Exception, SystemExit) as error:
+            except BaseException as error:
+                if not is_fault(error):
+                    raise
                 return failure_from(error, "policy")
         return None
 

@@ -5,13 +5,15 @@ Axes: M asking rows, K rows of a call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from .batches import leaves, take_rows
+from .context import EpisodeContext
 from .corners import Corner
 from .errors import LoadError, describe_error, user_place
 from .outputs import to_array
@@ -84,12 +86,23 @@ def _padded(call: Callable[..., Any], rows: int) -> Callable[..., Any]:
         chosen = [*part, *[part[0]] * (rows - len(part))]
         more = {
             # Contexts and states come one a row; the horizon is one for all.
-            name: [value[row] for row in chosen] if isinstance(value, list) else value
+            name: [*(value[row] for row in part), *_stand_ins(value[part[0]], rows - len(part))]
+            if isinstance(value, list)
+            else value
             for name, value in options.items()
         }
         return _first(call(take_rows(batch, chosen), **more), len(part))
 
     return padded
+
+
+def _stand_ins(value: Any, count: int) -> Iterator[Any]:
+    """Yield so many of a row's context or state, which may be drawn from and written into without touching it."""
+    for _ in range(count):
+        try:
+            yield value.twin() if isinstance(value, EpisodeContext) else deepcopy(value)
+        except Exception:  # a state of the user's own type may refuse
+            yield value
 
 
 def _joined(answers: Sequence[Any]) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any
 
-from rlmesh_adapters.probe.lab import OverdueError
+from rlmesh_adapters.errors import OverdueError
 
 # A timer that is set to nothing would never ring.
 _SHORTEST = 1e-3

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from rlmesh_adapters.errors import describe_error
+from rlmesh_adapters.errors import describe_error, is_fault
 
 #: Key of an info -> the frame (height, width, 3) of bytes, or the text of what kept it from being taken.
 FRAME = "rlmesh.frame"
@@ -69,7 +69,9 @@ def frame_of(env: Any) -> npt.NDArray[np.uint8] | str:
     """Return a copy of what an environment renders now, (height, width, 3) bytes, or why there is none."""
     try:
         frame = env.render()
-    except (Exception, SystemExit) as error:  # a film is not worth an episode
+    except BaseException as error:  # a film is not worth an episode
+        if not is_fault(error):
+            raise
         return f"render raised {describe_error(error)}"
     if (
         not isinstance(frame, np.ndarray)

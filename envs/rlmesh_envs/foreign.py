@@ -17,7 +17,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 from gymnasium.vector.async_vector_env import AsyncState
 
 from rlmesh_adapters.batches import Batch, BatchLayout, copy_batch, map_leaves, put_rows, take_rows
-from rlmesh_adapters.errors import NO_FAILURES, EnvironmentBuildError, Failure, failure_from
+from rlmesh_adapters.errors import NO_FAILURES, EnvironmentBuildError, Failure, failure_from, is_fault
 from rlmesh_adapters.spaces import SpaceView, zero_value
 
 from .autoresets import autoreset_mode, check_roll, without_final
@@ -95,7 +95,9 @@ class ForeignLanes:
             if self._failure is not None:
                 self._renew()
             return self._restart(lanes, seeds) if self._has_begun else self._begin(lanes, seeds)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if not is_fault(error):
+                raise
             self._failure = failure = failure_from(error, "reset")
         # The next reset builds the environment anew, and the other lanes' episodes end where they are.
         self._lost.update({lane: failure for lane in self._everyone if lane not in lanes})
@@ -185,7 +187,9 @@ class ForeignLanes:
             return self._step(actions, lanes)
         except EnvironmentBuildError:
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if not is_fault(error):
+                raise
             # One exception ends a vector environment: all its episodes fail, and the next reset builds it anew.
             failure = failure_from(error, "step")
             mend = failure.mend or (_TOGETHER_OURS if self._is_gymnasium else _TOGETHER)
@@ -291,13 +295,19 @@ class ForeignLanes:
         )
 
     def _renew(self) -> None:
-        with contextlib.suppress(Exception):  # what is broken may not even close
-            self.close()
+        self.close()
         self._env = self._rebuild()
         self._forget()
 
     def close(self) -> None:
-        """Close the vector environment; workers that are in the middle of something are not waited for."""
+        """Close the vector environment; workers that are in the middle of something are not waited for.
+
+        What it raises then takes nothing away from what was played.
+        """
+        with contextlib.suppress(Exception, SystemExit):
+            self._close()
+
+    def _close(self) -> None:
         vector = self._env.unwrapped
         if isinstance(vector, AsyncVectorEnv) and vector._state is not AsyncState.DEFAULT:
             for process in vector.processes:

@@ -14,7 +14,7 @@ import gymnasium as gym
 import numpy as np
 
 from rlmesh_adapters.batches import Batch, BatchLayout, copy_batch, iterate_rows
-from rlmesh_adapters.errors import EnvironmentBuildError, Failure, failure_from
+from rlmesh_adapters.errors import EnvironmentBuildError, Failure, failure_from, is_fault
 
 from .pixels import SkippingSteps
 from .shortcuts import shortcut
@@ -143,7 +143,9 @@ class LaneSet:
                     check_info(info)
                 if not self._has_looked:
                     self._has_looked, casts = True, self.layout.casts(observation)
-            except (Exception, SystemExit) as error:
+            except BaseException as error:
+                if not is_fault(error):
+                    raise
                 failures[row] = failure_from(error, "reset")
                 self._is_broken[lane] = True
                 self.first_error = error if self.first_error is None else self.first_error
@@ -192,7 +194,9 @@ class LaneSet:
                     seen.append(observation)
                     rewards.append(reward)
                 break
-            except (Exception, SystemExit) as error:
+            except BaseException as error:
+                if not is_fault(error):
+                    raise
                 self._fail(failures, len(seen), error)
                 seen.append(_MISSING)
                 rewards.append(0.0)
@@ -228,7 +232,9 @@ class LaneSet:
                 ended.append((0, bool(terminated), bool(truncated)))
             if info:
                 infos = [check_info(info)]
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if not is_fault(error):
+                raise
             self._fail(failures, 0, error)
             return self._conclude([_MISSING], [0.0], None, [], failures)
         if reward.__class__ is np.float64:
@@ -274,7 +280,9 @@ class LaneSet:
                 continue
             try:
                 paid = scalar_reward(reward)
-            except (Exception, SystemExit) as error:  # a reward of the user's own type may raise anything
+            except BaseException as error:  # a reward of the user's own type may raise anything
+                if not is_fault(error):
+                    raise
                 self._fail(failures, row, error)
                 continue
             if isfinite(paid):
@@ -303,7 +311,9 @@ class LaneSet:
             if observation is not _MISSING:
                 try:
                     self.layout.write(observations, row, observation)
-                except (Exception, SystemExit) as error:
+                except BaseException as error:
+                    if not is_fault(error):
+                        raise
                     self._fail(failures, row, error)
         return observations
 
@@ -327,7 +337,7 @@ class LaneSet:
         self._is_lone = len(lanes) == 1 and self._is_array and self._is_flat
 
     def _rebuild(self, lane: int) -> None:
-        with contextlib.suppress(Exception):  # what is broken may not even close
+        with contextlib.suppress(Exception, SystemExit):  # what is broken may not even close
             self._limited(self.envs[lane].close, "close")()
         self.envs[lane] = self._builders[lane]()
         self._inner[lane], self._limit[lane] = shortcut(self.envs[lane])
@@ -345,7 +355,7 @@ class LaneSet:
     def close_lanes(self) -> None:
         """Close every environment; one that cannot be closed does not stop the others."""
         for env in self.envs:
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(Exception, SystemExit):
                 self._limited(env.close, "close")()
 
 

@@ -11,7 +11,7 @@ import gymnasium as gym
 import msgspec
 from gymnasium.envs.registration import EnvSpec
 
-from rlmesh_adapters.errors import EnvironmentBuildError, describe_error, nearest
+from rlmesh_adapters.errors import EnvironmentBuildError, describe_error, is_fault, nearest
 
 from .packages import PACKAGES, is_installed, module_of_id
 from .request import EnvRequest
@@ -97,7 +97,9 @@ def _import(module: str, where: str) -> Any:
             where=where,
             mend=f"install it, or put its folder on PYTHONPATH (`{missing}` was not found there)",
         ) from error
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if not is_fault(error):
+            raise
         raise EnvironmentBuildError(
             f"importing `{module}` failed: {describe_error(error)}",
             where=where,

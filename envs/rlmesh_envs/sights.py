@@ -37,7 +37,7 @@ def as_batch(view: SpaceView, observations: Any, num_lanes: int, name: str = "")
     # In the memory order that the environment chose: to turn a large array around costs more than to read it.
     given = np.asarray(observations)
     batch = np.array(given, view.dtype, order="K")
-    if view.dtype is not None and view.dtype.kind in "iu" and given.dtype.kind == "f" and np.any(batch != given):
+    if batch.dtype.kind in "iub" and given.dtype != batch.dtype and np.any(batch != given):
         raise ValueError(f"{where}: {given.dtype} numbers do not fit into {view.dtype}")
     if batch.shape != (num_lanes, *view.shape):
         raise ValueError(f"{where}: expected shape {(num_lanes, *view.shape)}, got {batch.shape}")

@@ -9,7 +9,7 @@ import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import VectorEnv
 
-from rlmesh_adapters.errors import EnvironmentBuildError, HarnessError, describe_error, user_place
+from rlmesh_adapters.errors import EnvironmentBuildError, HarnessError, describe_error, is_fault, user_place
 
 from .endings import KeptEnding
 from .env_info import time_limits
@@ -32,7 +32,9 @@ def make_one(request: EnvRequest, source: EnvSpec | Any, *, may_be_vector: bool 
                 disable_env_checker=True,
                 **copy.deepcopy(dict(request.kwargs)),
             )
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if not is_fault(error):
+                raise
             raise cannot_build(request, error) from error
     else:
         env = call_factory(request, source)
@@ -79,7 +81,9 @@ def call_factory(request: EnvRequest, factory: Any, **extra: Any) -> Any:
     """Return what a class or function makes of the request's arguments: an environment, single or vector."""
     try:
         env = factory(**copy.deepcopy(dict(request.kwargs)), **extra)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if not is_fault(error):
+            raise
         raise cannot_build(request, error) from error
     if not isinstance(env, (gym.Env, VectorEnv)):
         raise EnvironmentBuildError(

@@ -11,7 +11,7 @@ import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
-from rlmesh_adapters.errors import EnvironmentBuildError, HarnessError
+from rlmesh_adapters.errors import EnvironmentBuildError, HarnessError, is_fault
 
 from .registry import find_in_worker, with_spec
 from .request import EnvRequest
@@ -69,7 +69,9 @@ def make_native(request: EnvRequest, source: EnvSpec | Any) -> VectorEnv[Any, An
         kwargs["max_episode_steps"] = request.max_episode_steps
     try:
         return gym.make_vec(source, num_envs=request.num_envs, vectorization_mode="vector_entry_point", **kwargs)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if not is_fault(error):
+            raise
         raise cannot_build(request, error) from error
 
 
@@ -91,7 +93,9 @@ def make_gymnasium(request: EnvRequest, source: EnvSpec | Any) -> VectorEnv[Any,
         )
     except HarnessError:
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if not is_fault(error):
+            raise
         raise cannot_build(request, error) from error
 
 

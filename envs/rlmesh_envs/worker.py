@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from rlmesh_adapters.errors import Failure, HarnessError, failure_from
+from rlmesh_adapters.errors import Failure, HarnessError, failure_from, is_fault
 
 from .bells import Bell
 from .lane_set import LaneSet
@@ -64,7 +64,9 @@ def work(
         known: EnvRequest = ForkingPickler.loads(request) if isinstance(request, bytes) else request
         lanes, info = serve(known, num_lanes)
         bell.send_pickled(pickled(Greeting(lanes.single_observation_space, lanes.single_action_space, info)))
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if not is_fault(error):
+            raise
         # Nobody listens any more where another worker has failed before.
         with contextlib.suppress(OSError):
             bell.send(_build_failure(error))

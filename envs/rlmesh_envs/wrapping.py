@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 from typing import Any
 
 import gymnasium as gym
 
-from rlmesh_adapters.errors import EnvironmentBuildError, describe_error, nearest
+from rlmesh_adapters.errors import EnvironmentBuildError, describe_error, is_fault, nearest
 
 from .request import WrapperRequest
 
@@ -21,7 +22,9 @@ def wrap(env: Any, wrapper: WrapperRequest) -> gym.Env[Any, Any]:
     module_name, _, name = wrapper.name.rpartition(":")
     try:
         module = importlib.import_module(module_name or "gymnasium.wrappers")
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if not is_fault(error):
+            raise
         raise EnvironmentBuildError(
             f"wrapper module `{module_name}` cannot be imported: {describe_error(error)}",
             where=where,
@@ -33,8 +36,10 @@ def wrap(env: Any, wrapper: WrapperRequest) -> gym.Env[Any, Any]:
             f"no wrapper `{name}` in {module.__name__}", where=where, mend=_hint(name, module)
         )
     try:
-        wrapped = make(env, **wrapper.kwargs)
-    except (Exception, SystemExit) as error:
+        wrapped = make(env, **copy.deepcopy(dict(wrapper.kwargs)))
+    except BaseException as error:
+        if not is_fault(error):
+            raise
         raise EnvironmentBuildError(
             f"wrapper `{wrapper.name}` cannot be put on: {describe_error(error)}",
             where=where,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 # Seconds after which we look whether an end is wanted.
 _LOOK_SECONDS = 0.1
 _TICK_SECONDS = 0.25
+# Seconds that the first worker has for its first answer once another has given one.
+_PATIENCE_SECONDS = 2.0
 
 
 class WorkerBugError(Exception):
@@ -53,7 +56,7 @@ class CrewRollout:
 
     Has `run`, `should_stop`, `tally`, `in_flight`, `company` and `casts` of Rollout. Whether anything can be
     scored is decided by the first worker: it has the first episode of the plan, as a run without workers has it
-    first. What others report before its policy has answered is held back.
+    first. What others report before its policy has answered is held back, but not for long.
 
     executor: where the workers live; so many of them have been started. task: what each is told.
     stage: where the policy was looked at; what workers note is noted there too.
@@ -90,6 +93,10 @@ class CrewRollout:
         self._left: set[int] = set()
         self._successors: set[int] = set()
         self._held_back: list[EpisodeResult] | None = []
+        #: Whether the first worker's policy has answered, or came to no call.
+        self._is_decided = False
+        #: When what is held back is released all the same, because another worker's policy has answered.
+        self._release_at = math.inf
         self._broken_off = 0
         self._is_mustering = self._is_closing = False
         self._tick_at = 0.0
@@ -141,7 +148,7 @@ class CrewRollout:
         task = msgspec.structs.replace(
             self._task,
             first_lane=worker * self._task.route.num_envs,
-            has_answered=worker != 0 or self._held_back is None or self._stage.is_trusted,
+            has_answered=worker != 0 or self._is_decided or self._stage.is_trusted,
         )
         self._executor.send(worker, task)
 
@@ -156,10 +163,12 @@ class CrewRollout:
         results: list[EpisodeResult] = []
         for worker, word in self._executor.receive(seconds):
             results += self._take(worker, word)
-        if self._held_back is not None:
-            self._held_back += results
+        if self._held_back is None:
+            return results
+        self._held_back += results
+        if time.perf_counter() < self._release_at and not (self.should_stop and self._release_at < math.inf):
             return []
-        return results
+        return self._release()
 
     def _take(self, worker: int, word: Word) -> list[EpisodeResult]:
         match word:
@@ -168,7 +177,7 @@ class CrewRollout:
             case Asks():
                 self._answer(worker, is_idle=word.is_idle)
             case Answered():
-                return self._decide(worker)
+                return self._take_answer(worker)
             case Hello():
                 self._welcome(worker, word)
             case Traced():
@@ -190,7 +199,9 @@ class CrewRollout:
     def _take_report(self, worker: int, report: Report) -> list[EpisodeResult]:
         self.tally.merge(report.tally)
         self._book.merge(report.advisories)
-        return [self._ledger.settle(worker, row) for row in report.rows]
+        for row in report.rows:
+            self._ledger.settle(worker, row.index)
+        return list(report.rows)
 
     def _answer(self, worker: int, *, is_idle: bool) -> None:
         is_open = not (self._is_closing or self._is_mustering)
@@ -202,9 +213,21 @@ class CrewRollout:
         else:
             self._executor.send(worker, Grant((), is_last=True))
 
-    def _decide(self, worker: int) -> list[EpisodeResult]:
-        """Release what was held back, once the first worker's policy has answered, or came to no call."""
-        if worker != 0 or self._held_back is None:
+    def _take_answer(self, worker: int) -> list[EpisodeResult]:
+        """Take note of a policy's first answer; return what is released by it."""
+        if worker == 0:
+            return self._decide()
+        self._release_at = min(self._release_at, time.perf_counter() + _PATIENCE_SECONDS)
+        return []
+
+    def _decide(self) -> list[EpisodeResult]:
+        """Note that the first worker will not end the run any more; return what was held back."""
+        self._is_decided = True
+        return self._release()
+
+    def _release(self) -> list[EpisodeResult]:
+        """Let what was held back count."""
+        if self._held_back is None:
             return []
         self._on_answer()
         held, self._held_back = self._held_back, None
@@ -228,7 +251,8 @@ class CrewRollout:
     def _dismiss(self, worker: int, refused: Refused) -> list[EpisodeResult]:
         """Part with a worker that cannot go on; where it is the first word of the run, the run ends with it."""
         error = HarnessError(refused.cause, where=refused.where, mend=refused.mend)
-        if worker not in self._successors:
+        is_first_call = worker == 0 and not self._is_decided and worker not in self._building
+        if worker not in self._successors or is_first_call:
             raise error
         return self._retire(worker, error)
 
@@ -237,7 +261,8 @@ class CrewRollout:
         self._idle.discard(worker)
         if worker in self._left or worker not in self._living:
             self._living.discard(worker)
-            return self._decide(worker) if self._living or self._held_back else []
+            # The first worker may come to no call.
+            return self._decide() if worker == 0 and (self._living or self._held_back) else []
         if worker in self._building and worker not in self._successors:
             raise HarnessError(
                 f"a {self._executor.name} ended while it built policy and environments ({reason})",
@@ -282,7 +307,7 @@ class CrewRollout:
             raise error
         heir = min(self._living)
         self._ledger.hand_over(worker, heir)
-        rows = self._decide(worker)
+        rows = self._decide() if worker == 0 else []
         if heir in self._idle:
             self._idle.discard(heir)
             self._answer(heir, is_idle=True)

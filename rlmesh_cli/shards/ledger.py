@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Sequence
 
-from rlmesh_cli.episodes import Episode, EpisodeResult
+from rlmesh_cli.episodes import Episode
 
 from .messages import Grant
 
@@ -51,13 +51,12 @@ class ShardLedger:
         self._held[worker].update((episode.index, episode) for episode in grant.episodes)
         return grant
 
-    def settle(self, worker: int, row: EpisodeResult) -> EpisodeResult:
-        """Note that an episode has ended; return its row.
+    def settle(self, worker: int, index: int) -> None:
+        """Note that an episode has ended.
 
         One that was lost with its worker and then came to its end is as good as any: it was not its doing.
         """
-        self._held[worker].pop(row.index, None)
-        return row
+        self._held[worker].pop(index, None)
 
     def lose(self, worker: int) -> list[Episode]:
         """Note that a worker died; return the episodes in its hand that were tried before."""
@@ -69,7 +68,8 @@ class ShardLedger:
         return [episode for episode in held.values() if episode not in again]
 
     def hand_over(self, worker: int, to: int) -> None:
-        """Let another worker play what waits for one that has no successor."""
+        """Let another worker play what one has in hand, and what waits for it, that has no successor."""
+        self._lost[to].extend(self._held.pop(worker, {}).values())
         self._lost[to].extend(self._lost.pop(worker, ()))
 
     @property

@@ -74,7 +74,7 @@ def serve(channel: Channel) -> None:
             channel.send(Refused(error.cause, error.where, error.mend))
         except (EOFError, BrokenPipeError, ConnectionResetError):
             raise
-        except (Exception, SystemExit):  # the traceback is worth most to the one who keeps the books
+        except BaseException:  # the traceback is worth most to the one who keeps the books
             channel.send(Crashed(traceback.format_exc()))
     except (EOFError, BrokenPipeError, ConnectionResetError):
         return

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import types
 from collections import OrderedDict
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +19,7 @@ from rlmesh_adapters.contract import RouteContract
 from rlmesh_adapters.engine import AdapterEngine
 from rlmesh_adapters.errors import PolicyCallError
 from rlmesh_adapters.modes import EvalMode
+from rlmesh_cli.guests import run_file
 from rlmesh_envs.spaces import view_of
 
 every_kind = pytest.mark.parametrize("kind", [Net, NetWithoutSetter])
@@ -134,6 +137,62 @@ def test_nets_of_a_policy_file_are_found() -> None:
     modes = EvalMode()
     modes.enter(file)
     assert not file.net.training
+
+
+PLACES = """
+from training_nets import Net
+
+NET = Net()
+
+
+class Global:
+    def predict(self, obs):
+        return NET(obs)
+
+
+class Inside:
+    def predict(self, obs):
+        return [NET(one) for one in [obs]][0]
+
+
+class Held:
+    net = NET
+
+    def predict(self, obs):
+        return self.net(obs)
+
+
+class Heir(Held):
+    pass
+
+
+class Static:
+    @staticmethod
+    def predict(obs):
+        return NET(obs)
+
+
+def function(obs):
+    def act(one):
+        return NET(one)
+
+    return act(obs)
+"""
+
+
+@pytest.mark.parametrize("name", ["Global", "Inside", "Held", "Heir", "Static", "function"])
+def test_nets_that_the_file_of_a_policy_keeps_are_found_through_its_classes(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "training_nets", types.SimpleNamespace(Net=Net))
+    (tmp_path / "placed.py").write_text(PLACES)
+    module = run_file(tmp_path / "placed.py")
+    found = getattr(module, name)
+    modes = EvalMode()
+    modes.enter(found() if isinstance(found, type) else found)
+    assert not module.NET.training
+    modes.leave()
+    assert module.NET.training
 
 
 def test_a_policy_that_holds_itself_is_searched_once() -> None:

@@ -72,6 +72,53 @@ def test_a_worker_that_dies_takes_no_neighbour_along_whatever_the_lanes(
         assert row["index"] == 4 or row["trace_hash"] == expected["trace_hash"]
 
 
+def test_a_neighbour_that_kills_the_worker_takes_no_second_try_along(tmp_path: Path) -> None:
+    """One stumbles by itself, and a neighbour kills their worker while it is played again."""
+    mark = tmp_path / "mark"
+    mark.mkdir()
+    played = play(
+        tmp_path,
+        DRAWS,
+        "durable_toys:StumblesOnce",
+        episodes=2,
+        num_envs=2,
+        vectorization="async",
+        env_workers=1,
+        env_args=(f"mark={mark}",),
+    )
+    sound = play(tmp_path, DRAWS, "durable_toys:Diary", episodes=2)
+    assert played.code == 0
+    assert played.column("trace_hash") == sound.column("trace_hash")
+    assert played.column("error") == [None, None]
+
+
+@pytest.mark.parametrize("flags", [{}, {"vectorization": "async"}, {"autoreset": "disabled"}])
+@pytest.mark.parametrize("how", ["OSError", "SystemExit"])
+def test_an_environment_that_cannot_be_closed_takes_no_result_away(
+    tmp_path: Path, flags: dict[str, Any], how: str
+) -> None:
+    played = play(
+        tmp_path, DRAWS, "durable_toys:Sticks", episodes=4, num_envs=2, env_args=(f"how={how}",), **flags
+    )
+    assert (played.code, played.record["status"], len(played.rows)) == (0, "finished", 4)
+
+
+@pytest.mark.parametrize("flags", [{}, {"vectorization": "async"}, {"workers": 2}])
+@pytest.mark.parametrize("where", ["reset", "step"])
+def test_an_environment_that_panics_loses_that_episode_alone(
+    tmp_path: Path, flags: dict[str, Any], where: str
+) -> None:
+    """What extensions in other languages raise is no Exception to Python."""
+    played = play(
+        tmp_path, DRAWS, "durable_toys:Panics", episodes=6, num_envs=2, env_args=(f"where={where}",), **flags
+    )
+    assert played.code == 4
+    errors = {row["index"]: row["error"] for row in played.rows if row["error"]}
+    assert list(errors) == [4]
+    assert errors[4]["phase"] == where
+    assert errors[4]["message"] == "Panic: called `unwrap` on a `None`"
+
+
 def test_a_run_of_failing_resets_stops_when_too_many_episodes_have_errored(tmp_path: Path) -> None:
     played = play(tmp_path, DRAWS, "durable_toys:NeverStarts", episodes=50, num_envs=2, max_errors=3)
     assert played.code == 4
@@ -149,6 +196,15 @@ def test_a_run_stops_when_too_many_episodes_have_errored(tmp_path: Path, capsys:
     said = capsys.readouterr().out
     assert "stopped by --max-errors: 1 of 1 episodes errored" in said
     assert "--resume" in said
+
+
+@pytest.mark.parametrize("lanes", [1, 4, 16])
+def test_errors_of_episodes_that_do_not_count_stop_nothing(tmp_path: Path, lanes: int) -> None:
+    """The rule ends the run before the plan comes to the one that errors."""
+    flags = {"episodes": 60, "success": "return >= -1", "until": "width<0.5", "max_errors": 0}
+    played = play(tmp_path, DRAWS, "durable_toys:Refuses", num_envs=lanes, **flags)
+    assert (played.code, played.record["status"]) == (0, "finished")
+    assert played.record["stopped_at"] == played.summary["episodes"] < 12
 
 
 @pytest.mark.parametrize("name", ["step_timeout", "call_timeout"])

@@ -126,6 +126,114 @@ def test_a_policy_that_fails_at_once_is_one_message(tmp_path: Path, capsys: Any)
     assert one.strip() == other.strip()
 
 
+MOODY = """
+import multiprocessing, os, pathlib, time
+
+FOLDER = pathlib.Path(__file__).parent
+
+
+class Policy:
+    def predict(self, obs):
+        if multiprocessing.current_process().name != "worker-0":
+            return 1
+        {mood}
+"""
+
+
+def moody(tmp_path: Path, mood: str) -> str:
+    """Return a policy whose first worker is unlike the others."""
+    file = tmp_path / "moody_policy.py"
+    file.write_text(MOODY.format(mood=mood))
+    return str(file)
+
+
+DIES_THEN_RAISES = """
+        if (FOLDER / "mark").exists():
+            raise ValueError("the second time it only raises")
+        (FOLDER / "mark").touch()
+        os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_first_worker_that_dies_and_then_fails_ends_the_run(tmp_path: Path, capsys: Any) -> None:
+    source = moody(tmp_path, DIES_THEN_RAISES)
+    played = play(tmp_path, source, DIARY, episodes=12, workers=2, is_probed=False)
+    assert played.code == 2
+    said = capsys.readouterr().err
+    assert "the policy failed on its very first call (ep-00000" in said
+    assert "ValueError: the second time it only raises" in said
+
+
+def test_what_others_finish_is_on_disk_while_the_first_worker_thinks(tmp_path: Path) -> None:
+    """Invariant 5; what ends the first worker's call is that the others' rows are there."""
+    rows = f"{tmp_path}/runs-*/*/episodes.jsonl"
+    mood = f"""
+        import glob
+        until = time.monotonic() + 60
+        while not any(os.path.getsize(file) for file in glob.glob({rows!r})):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        return 1
+"""
+    source = moody(tmp_path, mood)
+    played = play(tmp_path, source, DIARY, episodes=6, workers=2, is_probed=False)
+    assert played.code == 0
+    assert sorted(played.written) == list(range(6))
+    assert played.summary["errors"] == 0
+
+
+PANICS = """
+class Panic(BaseException):
+    pass
+
+
+class Policy:
+    def predict(self, obs, context):
+        if context.index == 3 and context.step == 5:
+            raise {name}("it came to this")
+        return 1
+"""
+
+
+@pytest.mark.parametrize("name", ["Panic", "SystemExit"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_is_no_exception_to_python_is_a_fault_of_its_episode(tmp_path: Path, name: str, workers: int) -> None:
+    file = tmp_path / "panics.py"
+    file.write_text(PANICS.format(name=name))
+    played = play(tmp_path, str(file), DIARY, episodes=6, workers=workers)
+    assert played.code == 4
+    errors = {row["index"]: row["error"] for row in played.rows if row["error"]}
+    assert list(errors) == [3]
+    assert (errors[3]["phase"], errors[3]["step"]) == ("policy", 5)
+    assert errors[3]["message"].startswith(f"{name}: it came to this")
+
+
+def test_an_interrupt_that_a_workers_policy_raises_is_told_with_its_traceback(tmp_path: Path, capsys: Any) -> None:
+    source = moody(tmp_path, "raise KeyboardInterrupt('it came to this')")
+    request = Request(policy=source, env=DIARY, episodes=6, workers=2, is_probed=False, out=tmp_path, quiet=True)
+    assert run(request) == 70
+    assert "it came to this" in capsys.readouterr().err
+
+
+def test_a_run_whose_workers_cannot_be_built_is_left_as_it_was(tmp_path: Path, capsys: Any) -> None:
+    file = tmp_path / "shy_policy.py"
+    file.write_text(
+        "import multiprocessing\n"
+        "class Policy:\n"
+        "    def __init__(self):\n"
+        "        if multiprocessing.parent_process(): raise OSError('one at a time')\n"
+        "    def predict(self, obs):\n        return 1\n"
+    )
+    played = play(tmp_path, str(file), DIARY, episodes=3)
+    assert played.folder is not None
+    before = {path.name: path.read_bytes() for path in played.folder.iterdir()}
+    flags = {"resume": str(played.folder), "extend": 3, "workers": 2, "out": played.folder.parent, "quiet": True}
+    assert run(Request(**flags)) == 2
+    assert {path.name: path.read_bytes() for path in played.folder.iterdir()} == before
+    assert run(Request(**{**flags, "workers": 1})) == 0
+    assert len(read_run(played.folder.parent, 0).rows) == 6
+
+
 def test_a_policy_that_cannot_be_built_in_a_worker_is_one_message(tmp_path: Path, capsys: Any) -> None:
     file = tmp_path / "shy_policy.py"
     file.write_text(

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from rlmesh_adapters.probe.lab import OverdueError
+from rlmesh_adapters.errors import OverdueError
 from rlmesh_envs.deadlines import deadline, limited
 
 

@@ -93,3 +93,30 @@ def test_whole_numbers_of_a_vector_are_never_cut_off(shown: float, is_fitting: b
     assert bool(steps.failures) is not is_fitting
     if not is_fitting:
         assert "float32 numbers do not fit into uint8" in steps.failures[0].message
+
+
+@pytest.mark.parametrize(
+    ("space", "shown", "is_fitting"),
+    [
+        (spaces.Box(0, 255, (3,), np.uint8), np.int64([1, 2, 255]), True),
+        (spaces.Box(0, 255, (3,), np.uint8), np.int64([1, 2, 300]), False),
+        (spaces.Box(-100, 100, (3,), np.int8), np.uint8([1, 2, 200]), False),
+        (spaces.MultiBinary(3), np.int64([0, 1, 300]), False),
+        (spaces.Box(0, 1, (3,), np.bool_), np.int64([0, 1, 2]), False),
+        (spaces.Box(0, 1, (3,), np.bool_), np.int64([0, 1, 1]), True),
+    ],
+)
+def test_whole_numbers_of_another_width_are_never_wrapped(space: Any, shown: Any, is_fitting: bool) -> None:
+    class Wide(SyncVectorEnv):
+        def reset(self, **options: Any) -> Any:
+            observations, infos = super().reset(**options)
+            return np.stack([shown] * len(observations)), infos
+
+    vector = Wide([Tape] * 2, autoreset_mode=AutoresetMode.DISABLED)
+    vector.single_observation_space = space
+    resets = ForeignLanes(vector, lambda: vector).reset_lanes([0, 1], [0, 1])
+    assert bool(resets.failures) is not is_fitting
+    if is_fitting:
+        assert resets.observations.tolist() == [shown.tolist()] * 2
+    else:
+        assert f"{shown.dtype} numbers do not fit into {space.dtype}" in resets.failures[0].message

@@ -17,7 +17,7 @@ from rlmesh_adapters.batches import Batch, copy_batch, leaves, take_rows
 from rlmesh_adapters.context import EpisodeContext
 from rlmesh_adapters.contract import RouteContract, RoutePlan
 from rlmesh_adapters.engine import AdapterEngine
-from rlmesh_adapters.errors import HarnessError, LoadError, describe_error, user_place
+from rlmesh_adapters.errors import HarnessError, LoadError, OverdueError, describe_error, is_fault, user_place
 from rlmesh_adapters.predictions import Prediction
 
 from .answers import Answer, answer_of, scale_of
@@ -29,10 +29,6 @@ _SEED = 20_240_229
 
 class Spent(Exception):  # noqa: N818 - nothing went wrong
     """The budget is used up; what is left is not checked."""
-
-
-class OverdueError(BaseException):
-    """A call has not returned in time. No policy catches it as one of its own errors."""
 
 
 #: Runs what is entered for so many seconds at most, and raises OverdueError in it then.
@@ -237,7 +233,9 @@ class Session:
         except HarnessError as error:
             lab.complaints.append(error.cause)
             answers = [Answer(np.empty(0), False, error.cause)] * count
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if not is_fault(error):
+                raise
             lab.complaints.append(describe_error(error))
             answers = [Answer(np.empty(0), False, describe_error(error))] * count
         else:
