@@ -11,7 +11,7 @@ import msgspec
 from rlmesh_adapters.errors import RouteError
 
 from .comparing import Comparison, Judging, compare
-from .episodes import Episode
+from .episodes import Episode, EpisodeResult
 from .margins import RETURN, SUCCESS, MarginError, full_name, parse_margins
 from .pairing import PairingError
 from .protocols import agree, check_allowed
@@ -71,16 +71,16 @@ class Baseline:
                 where="until: decided",
                 mend="judge success_rate alone, or play all episodes",
             )
-        waiting: dict[int | None, list[bool | None]] = defaultdict(list)
+        waiting: dict[int | None, list[EpisodeResult]] = defaultdict(list)
         for row in reversed(self.run.rows):
-            waiting[row.seed].append(None if row.is_error else row.success)
+            waiting[row.seed].append(row)
         found = {}
         for episode in planned:
-            success = waiting[episode.seed].pop() if waiting[episode.seed] else None
-            if success is not None:
-                found[episode.index] = success
+            row_of_seed = waiting[episode.seed].pop() if waiting[episode.seed] else None
+            if row_of_seed is not None and not row_of_seed.is_error and row_of_seed.success is not None:
+                found[episode.index] = row_of_seed
         margin = self.judging.margins.of(SUCCESS, 0.0)
-        return PairedBar(successes=found, margin=margin, alpha=self.judging.alpha)
+        return PairedBar(rows=found, margin=margin, alpha=self.judging.alpha)
 
     def judge(self, new: StoredRun, stopping: StoppingRule | None) -> Comparison:
         """Return what the new run comes to beside this one.

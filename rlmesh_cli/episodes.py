@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 import msgspec
+
+#: Where an object lies in memory is no part of an error.
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
 
 End = Literal["terminated", "truncated", "step_cap", "time_cap", "error"]
 
@@ -118,3 +122,15 @@ class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 def row_without_arrangement(row: dict[str, Any]) -> dict[str, Any]:
     """Return a row of `episodes.jsonl` without what depends on how the run was arranged."""
     return {key: value for key, value in row.items() if key not in ("lane", "seconds")}
+
+
+def row_as_played(row: EpisodeResult) -> dict[str, Any]:
+    """Return a row's fields, for another play of the episode: how it was arranged is left out, an error is a text.
+
+    Where the error's line stands in its file is left out too: the file may have been edited elsewhere.
+    """
+    fields = row_without_arrangement(msgspec.to_builtins(row))
+    if row.error is not None:
+        at = "" if row.error.step is None else f" at step {row.error.step}"
+        fields["error"] = f"{row.error.phase}{at}: {_ADDRESS.sub('0x..', row.error.message)}"
+    return fields

@@ -92,6 +92,7 @@ def evaluate(
             verified=verified or 0,
             crew=crew,
             keeper=keeper,
+            trusts_entrypoints=trusts_entrypoints,
         )
         return session.play(watcher, stopper)
 

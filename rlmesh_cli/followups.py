@@ -14,7 +14,7 @@ import msgspec
 from rlmesh_adapters.errors import HarnessError
 
 from .bars import Bars
-from .episodes import Episode
+from .episodes import Episode, EpisodeResult
 from .evaluation import Evaluation, RunInterruptedError, summary_record
 from .rollout import Rollout
 from .run_record import RunRecord
@@ -40,6 +40,7 @@ class Followups:
 
     stage: where they were played. record, store: of the run. bars: what it is held against.
     verified: episodes to be played again on one lane, and reels: what they were; None if none are.
+    trusts_entrypoints: see evaluate.
     """
 
     def __init__(
@@ -51,9 +52,11 @@ class Followups:
         *,
         verified: Sequence[Episode],
         reels: Reels | None,
+        trusts_entrypoints: bool = False,
     ) -> None:
         self._stage, self._record, self._store, self._bars = stage, record, store, bars
         self._verified, self._reels = verified, reels
+        self._trusts_entrypoints = trusts_entrypoints
         self._is_stopping = False
 
     def run(self, evaluation: Evaluation, watcher: Watcher, stopper: Stopper) -> None:
@@ -92,7 +95,8 @@ class Followups:
             return
         from .controls import judge_control, note_control, play_control  # noqa: PLC0415 - most runs have none
 
-        counted = {row.index for row in evaluation.rows}
+        # What ended a worker would end us.
+        counted = {row.index for row in evaluation.rows if not _ended_a_worker(row)}
         episodes = [episode for episode in self._record.planned if episode.index in counted]
         for name in dict.fromkeys(route.controls):
             control = play_control(
@@ -134,15 +138,25 @@ class Followups:
         """Play some episodes again on one lane with a fresh policy, and note what came of it."""
         if self._reels is None:
             return
-        if not self._verified:
-            self._stage.engine.advisories.add(
+        counted = {row.index for row in evaluation.rows if not _ended_a_worker(row)}
+        verified = [episode for episode in self._verified if episode.index in counted]
+        book = self._stage.engine.advisories
+        if not verified:
+            book.add(
                 "lanes-not-verified", "caution", "no episode was played in this sitting that could be verified"
             )
             return
+        if len(verified) < len(self._verified):
+            book.add(
+                "fewer-verified",
+                "info",
+                f"{len(verified)} of {len(self._verified)} chosen episodes were verified: the others do not "
+                "count, or ended their worker",
+            )
         from .verifying import Reels, verify  # noqa: PLC0415 - few runs are verified
 
         stage = self._stage
-        reels = Reels(self._verified, stage.contract.action)
+        reels = Reels(verified, stage.contract.action)
         with staged(
             msgspec.structs.replace(stage.route, num_envs=1),
             source=self._record.source,
@@ -150,8 +164,9 @@ class Followups:
             # One lane plays one episode after another; what an instance keeps must not reach the next.
             sharing="episode" if stage.plan.sharing == "episode" else "auto",
             has_answered=True,
+            trusts_entrypoints=self._trusts_entrypoints,
         ) as lone:
-            rollout = lone.rollout(self._verified, on_trace=reels.keep)
+            rollout = lone.rollout(verified, on_trace=reels.keep)
             self._watch(rollout, stopper)
             again = [row for rows in rollout.run() for row in rows]
         if self._is_stopping:
@@ -164,3 +179,7 @@ class Followups:
         self._stage.engine.advisories.add(
             "followup-broken-off", "caution", f"{what} was broken off; the run itself is complete", subject=what
         )
+
+
+def _ended_a_worker(row: EpisodeResult) -> bool:
+    return row.error is not None and row.error.phase == "worker"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from rlmesh_adapters.advisories import AdvisoryBook
 from rlmesh_adapters.contract import RouteContract
 from rlmesh_envs.request import EnvInfo
@@ -15,9 +18,29 @@ RESULT_CODES = frozenset(
         *("unseeded", "success-at-reset", "success-unknown", "actions-clipped", "no-time-limit"),
         *("repeated-starts", "few-starts", "episodes-retried", "stopped-early", "early-rows"),
         "until-unmeasured",
-        *("control-not-beaten", "followup-broken-off", "lanes-not-verified"),
+        *("control-not-beaten", "followup-broken-off", "lanes-not-verified", "fewer-verified"),
+        *("workers", "workers-exceed-cores", "workers-memory", "frames-skipped", "video-selection"),
     }
 )
+
+
+def keep_advisories(book: AdvisoryBook, earlier: Iterable[Mapping[str, Any]]) -> None:
+    """Note what an earlier sitting noted, but for what this one notes itself; earlier: as `run.json` has them."""
+    noted = {(advisory.code, advisory.message) for advisory in book}
+    codes = set(book.entries())
+    for advisory in earlier:
+        code, message = advisory["code"], advisory["message"]
+        if code in RESULT_CODES or code in codes or (code, message) in noted:
+            continue
+        # Several of one code are told apart by what they say.
+        is_one_of_several = code in book or any(code == known for known, _ in noted)
+        book.add(
+            code,
+            advisory["severity"],
+            message,
+            count=advisory["count"],
+            subject=message if is_one_of_several else "",
+        )
 
 
 def note_results(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -13,14 +12,12 @@ from rlmesh_adapters.errors import HarnessError
 
 from .differing import Difference, circumstance_words, difference_words, first_difference
 from .encores import Encore
-from .episodes import EpisodeError, EpisodeResult, row_without_arrangement
+from .episodes import EpisodeError, EpisodeResult, row_as_played
 from .recordings import Watch
 from .stage import Stage
 
 #: Not what an episode is: how it was arranged, what it took, where the error's line stands now.
 _LEFT_OUT = frozenset({"attempts", "index", "episode_id"})
-#: Where an object lies in memory is no part of an error.
-_ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
 #: Fields in the order in which they tell most.
 _FIRST = ("start_hash", "trace_hash", "length", "return", "end", "success", "error")
 
@@ -129,14 +126,7 @@ def _fields(one: EpisodeResult, other: EpisodeResult) -> list[FieldDifference]:
 
 
 def _compared(row: EpisodeResult) -> dict[str, Any]:
-    fields = row_without_arrangement(msgspec.to_builtins(row))
-    if fields["error"] is not None:
-        # The place is a line of a file that may have been edited elsewhere.
-        error = fields["error"]
-        at = "" if error["step"] is None else f" at step {error['step']}"
-        message = _ADDRESS.sub("0x..", error["message"])
-        fields["error"] = f"{error['phase']}{at}: {message}"
-    return {name: value for name, value in fields.items() if name not in _LEFT_OUT}
+    return {name: value for name, value in row_as_played(row).items() if name not in _LEFT_OUT}
 
 
 def _is_same(one: Any, other: Any) -> bool:
@@ -171,7 +161,7 @@ def verdict_words(replay: Replay) -> list[str]:
 def _what_differs(replay: Replay) -> str:
     names = [field.name for field in replay.fields]
     row = replay.row
-    if row.start_hash is None or replay.again.start_hash is None:
+    if (row.start_hash is None) is not (replay.again.start_hash is None):
         return f"its reset went well {'in the run' if row.start_hash else 'now'} alone"
     if "start_hash" in names:
         return f"the environment gives another first observation or info for seed {row.seed}"

@@ -17,7 +17,7 @@ from .episodes import Episode, EpisodeResult
 from .estimating import estimator_of
 from .evaluation import Evaluation, RunInterruptedError, summary_record
 from .followups import Followups
-from .judging import RESULT_CODES, note_frames, note_results
+from .judging import keep_advisories, note_frames, note_results
 from .rollout import Rollout
 from .run_record import RunRecord
 from .stage import Stage
@@ -42,6 +42,7 @@ class Session:
     stage: where it is played. record: makes `run.json`. bars: what it is held against. out: folder of runs.
     resumption: which run is gone on with, None for a new one. verified: how many episodes are played again.
     crew: who plays, if it is not the stage itself. keeper: takes what is recorded, None if nothing is.
+    trusts_entrypoints: see evaluate.
 
     Raises HarnessError where a run cannot be gone on with, or not be judged as asked.
     """
@@ -57,8 +58,10 @@ class Session:
         verified: int,
         crew: Crew | None = None,
         keeper: Keeper | None = None,
+        trusts_entrypoints: bool = False,
     ) -> None:
         self._crew, self._keeper = crew, keeper
+        self._trusts_entrypoints = trusts_entrypoints
         self._stage, self._record, self._out = stage, record, out
         self._rows: list[EpisodeResult] = []
         self._unreset = UnresetWatch(None)
@@ -99,9 +102,7 @@ class Session:
             self._look_at(self._rows)
             if any(row.policy_calls for row in self._rows):
                 self._stage.trust()
-            for advisory in stored.record.get("advisories", ()):
-                if advisory["code"] not in RESULT_CODES and advisory["code"] not in self._stage.engine.advisories:
-                    self._stage.engine.advisories.add(**advisory)
+            keep_advisories(self._stage.engine.advisories, stored.record.get("advisories", ()))
             if self._keeper is not None:
                 self._keeper.open(self._opened, self._rows)
 
@@ -133,6 +134,7 @@ class Session:
                     self._bars,
                     verified=self._verified,
                     reels=self._reels,
+                    trusts_entrypoints=self._trusts_entrypoints,
                 )
                 followups.run(evaluation, watcher, stopper)
             return evaluation

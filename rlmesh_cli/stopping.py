@@ -18,6 +18,7 @@ from .episodes import EpisodeResult
 from .gates import SUCCESS_RATE, Gate, GateVerdict
 from .judgement.intervals import Interval
 from .judgement.sequences import BettingSequence
+from .repeats import Repeats
 
 _WIDTH = re.compile(r"width\s*<\s*(\S+)")
 _MEND = "write width<0.1 or decided"
@@ -52,11 +53,11 @@ def parse_until(text: str) -> Until:
 class PairedBar(msgspec.Struct, frozen=True, kw_only=True):
     """A run that a new one must not be worse than.
 
-    successes: index in the new run -> success of the episode of BASE with its seed, where it reported one.
+    rows: index in the new run -> episode of BASE with its seed, where that one reported success or failure.
     margin: points of success rate. alpha: chance of a false verdict, each way.
     """
 
-    successes: Mapping[int, bool]
+    rows: Mapping[int, EpisodeResult]
     margin: float
     alpha: float
 
@@ -84,10 +85,8 @@ class StoppingRule:
             self._differences = (BettingSequence(level), BettingSequence(level))
         self._waiting: dict[int, EpisodeResult] = {}
         self._next = 0
-        # Rows that repeat an earlier one step by step; once a start takes another course they count after all.
-        self._courses: dict[str, tuple[str, int, str]] = {}
-        self._starts: set[str] = set()
-        self._repeats: list[EpisodeResult] | None = []
+        self._repeats: Repeats[EpisodeResult] = Repeats()
+        self._paired_repeats: Repeats[tuple[EpisodeResult, EpisodeResult]] = Repeats()
         #: Episodes of the plan that count, None until the rule says so.
         self.stop_at: int | None = None
 
@@ -101,26 +100,22 @@ class StoppingRule:
                 self.stop_at = self._next
 
     def _look(self, row: EpisodeResult) -> None:
-        """Count a row, unless it only repeats one that was counted."""
-        if self._repeats is not None and row.start_hash is not None:
-            known = self._courses.setdefault(row.start_hash, row.course)
-            if known != row.course:
-                # Chance comes after the start, so equal episodes are no repeats of one another.
-                for earlier in self._repeats:
-                    self._count(earlier)
-                self._repeats = None
-            elif row.start_hash in self._starts:
-                self._repeats.append(row)
-                return
-            self._starts.add(row.start_hash)
-        self._count(row)
+        """Count a row and its pair, unless they only repeat one that was counted."""
+        for counted in self._repeats.take(row, row.start_hash, row.course):
+            if counted.is_error:
+                self._rate.add(0.0)
+            elif counted.success is not None:
+                self._rate.add(float(counted.success))
+        base = None if self._paired is None else self._paired.rows.get(row.index)
+        if base is not None:
+            # A pair repeats another one where both of its episodes do.
+            has_starts = base.start_hash is not None and row.start_hash is not None
+            start = (base.start_hash, row.start_hash) if has_starts else None
+            for pair in self._paired_repeats.take((base, row), start, (base.course, row.course)):
+                self._count_pair(*pair)
 
-    def _count(self, row: EpisodeResult) -> None:
-        if row.is_error:
-            self._rate.add(0.0)
-        elif row.success is not None:
-            self._rate.add(float(row.success))
-        before = None if self._paired is None else self._paired.successes.get(row.index)
+    def _count_pair(self, base: EpisodeResult, row: EpisodeResult) -> None:
+        before = base.success
         if self._differences is None or before is None:
             return
         low, high = self._differences

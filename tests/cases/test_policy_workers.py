@@ -303,6 +303,22 @@ def test_an_episode_at_which_two_workers_die_is_errored_alone(tmp_path: Path, la
     assert sorted(played.written) == list(range(12))
 
 
+def test_what_ended_its_worker_is_not_played_here_afterwards(tmp_path: Path) -> None:
+    """Seed 4 ends whatever process it is played in, also by a built-in policy."""
+    flags = {"episodes": 9, "workers": 2, "verify_lanes": 9, "controls": "zero"}
+    played = play(tmp_path, DRAWS, "durable_toys:Dies", **flags)
+    assert played.code == 4
+    assert (played.summary["verification"]["verdict"], played.summary["verification"]["episodes"]) == (
+        "invariant",
+        8,
+    )
+    said = played.advisory("fewer-verified")
+    assert said is not None
+    assert said["message"].startswith("8 of 9 chosen episodes were verified")
+    (control,) = played.summary["controls"]
+    assert control["returns"]["pairs"] == 8
+
+
 @pytest.mark.parametrize(
     "flags", [{"until": "width<0.5"}, {"until": "decided", "gates": ("success_rate >= 0.3",)}]
 )

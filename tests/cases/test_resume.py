@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from reuse_toys import TAGS
 from running import Played, finish, play, read_run, start, strict_loads, unarranged
 
 from rlmesh_cli.evaluation_command import Request, run
@@ -456,6 +457,27 @@ def test_auto_passes_by_runs_without_seeds_of_their_own(tmp_path: Path) -> None:
     cut(read_run(out, 0), 2)
     assert int(run(request)) == 0
     assert len(list(out.iterdir())) == 2
+
+
+def test_what_a_sitting_notes_itself_is_not_noted_twice(tmp_path: Path) -> None:
+    """Two actions that the environment has no place for, each an advisory of one code."""
+    roles = [{"role": "x/act", "dim": 1}, {"role": "x/grip", "dim": 1}, {"role": "x/lamp", "dim": 1}]
+    spec = {"input": {"type": "state", "components": ["x/obs"]}, "output": {"components": roles}}
+    file = tmp_path / "three_actions.py"
+    file.write_text(
+        f"import numpy as np\nclass Policy:\n    spec = {spec!r}\n"
+        "    def predict_batch(self, obs):\n        return np.zeros((len(obs), 3))\n"
+    )
+    route = tmp_path / "route.json"
+    document = {"version": 1, "env": {"id": "reuse_toys:Ramp"}, "policy": {"source": str(file)}, "env_tags": TAGS}
+    route.write_text(json.dumps(document))
+    played = play(tmp_path, None, route=route, episodes=4)
+    before = played.record["advisories"]
+    assert len({one["code"] for one in before}) < len(before)
+    code, again = resume(cut(played, 2))
+    assert (code, again.record["advisories"]) == (0, before)
+    code, longer = resume(again.folder, extend=2)
+    assert (code, longer.record["advisories"]) == (0, before)
 
 
 def test_nothing_that_could_be_verified_is_said_to_be_verified(tmp_path: Path) -> None:

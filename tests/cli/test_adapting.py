@@ -222,6 +222,8 @@ def test_functions_of_a_document_run_only_when_they_are_trusted(files):
     assert shown.exit_code == 0, shown.output
     assert "mine:halve(observation), lane by lane" in shown.output
     assert rlmesh("eval", "--route", route(files, body), "--trust-entrypoints").exit_code == 0
+    verified = rlmesh("eval", "--route", route(files, body), "--trust-entrypoints", "--verify-lanes", "2")
+    assert verified.exit_code == 0, verified.output
 
 
 def test_workers_hand_on_what_the_environment_says_of_itself(files):

@@ -125,6 +125,12 @@ def test_a_rate_at_the_bar_is_open_to_the_end():
     assert (made.stop_at, made.decision(GATE)) == (None, None)
 
 
+def bar_of(known, *, margin=0.05) -> PairedBar:
+    """Return a bar of a run whose episodes had these successes, by index."""
+    rows = {index: row(index, success=success) for index, success in known.items()}
+    return PairedBar(rows=rows, margin=margin, alpha=0.05)
+
+
 def false_alarms(share: float, *, runs: int, length: int, discordance: float, seed: int) -> tuple[float, float]:
     """Return how often two equal policies are called worse, and how often a better one not worse, with peeking.
 
@@ -137,7 +143,7 @@ def false_alarms(share: float, *, runs: int, length: int, discordance: float, se
         base = np.where(kinds < discordance / 2, 1, np.where(kinds < discordance, 0, rng.random(length) < share))
         new = np.where(kinds < discordance / 2, 0, np.where(kinds < discordance, 1, base))
         known = {index: bool(success) for index, success in enumerate(base)}
-        made = rule(gates=(), paired=PairedBar(successes=known, margin=0.05, alpha=0.05))
+        made = rule(gates=(), paired=bar_of(known))
         made.take(rows_of(new))
         worse += made.paired_verdict == "worse"
         settled += made.paired_verdict == "not_worse"
@@ -159,7 +165,7 @@ def test_two_thousand_equal_pairs_of_runs_with_peeking(share, discordance):
 
 def test_a_policy_that_does_the_same_is_shown_to_be_not_worse():
     known = dict.fromkeys(range(2_000), True)
-    made = rule(gates=(), paired=PairedBar(successes=known, margin=0.05, alpha=0.05))
+    made = rule(gates=(), paired=bar_of(known))
     made.take(rows_of([True] * 2_000))
     assert made.paired_verdict == "not_worse"
     assert made.stop_at is not None
@@ -184,7 +190,24 @@ def test_episodes_that_only_repeat_others_are_looked_at_once():
 
 def test_what_new_did_not_finish_is_lost_on_the_way_to_not_worse_and_nothing_on_the_way_to_worse():
     known = dict.fromkeys(range(400), True)
-    bar = PairedBar(successes=known, margin=0.1, alpha=0.05)
+    bar = bar_of(known, margin=0.1)
     made = rule(gates=(), paired=bar)
     made.take([errored(index) if index % 2 else row(index, success=True) for index in range(400)])
+    assert (made.paired_verdict, made.stop_at) == ("inconclusive", None)
+
+
+def test_a_pair_repeats_another_one_only_where_both_of_its_episodes_do():
+    """One start; BASE acts by chance, NEW does the same every time."""
+    chance = {
+        index: row(index, success=index % 3 == 0, start_hash="0" * 16, trace_hash=f"{index % 7:016x}")
+        for index in range(300)
+    }
+    made = rule(gates=(), paired=PairedBar(rows=chance, margin=0.05, alpha=0.05))
+    made.take([row(index, success=True, start_hash="0" * 16, trace_hash="f" * 16) for index in range(300)])
+    assert made.paired_verdict == "not_worse"
+    assert made.stop_at is not None
+    # Where BASE repeats itself too, there is one pair, which shows nothing.
+    same = {index: row(index, success=False, start_hash="0" * 16, trace_hash="e" * 16) for index in range(300)}
+    made = rule(gates=(), paired=PairedBar(rows=same, margin=0.05, alpha=0.05))
+    made.take([row(index, success=True, start_hash="0" * 16, trace_hash="f" * 16) for index in range(300)])
     assert (made.paired_verdict, made.stop_at) == ("inconclusive", None)

@@ -143,3 +143,44 @@ def test_no_episodes_to_verify_is_refused(tmp_path, capsys):
     said = Refusals(tmp_path, capsys).message("zero", verify_lanes=0)
     assert "0 episodes" in said
     assert "--verify-lanes" in said
+
+
+def test_where_an_object_lies_in_memory_is_no_difference(tmp_path):
+    policy = policy_file(
+        tmp_path,
+        "class Policy:\n"
+        "    def predict(self, obs):\n"
+        "        if obs[0] == 2: raise ValueError(f'no answer from {object()}')\n"
+        "        return obs * 0\n",
+    )
+    code, told = verified_policy(tmp_path, policy, "cli_toys:Boxed")
+    assert (code, told["verdict"], told["episodes"]) == (4, "invariant", 4)
+
+
+def test_the_clock_may_end_an_episode_elsewhere(tmp_path):
+    policy = policy_file(
+        tmp_path,
+        "import time\n"
+        "class Policy:\n"
+        "    asked = 0\n"
+        "    def predict(self, obs):\n"
+        "        Policy.asked += 1\n"
+        "        time.sleep(0.03 if Policy.asked < 12 else 0)\n"
+        "        return obs * 0\n",
+    )
+    code, told = verified_policy(
+        tmp_path, policy, "cli_toys:Boxed", env_args=("length=60",), max_episode_seconds=0.1
+    )
+    assert (code, told["verdict"]) == (0, "invariant")
+
+
+@pytest.mark.parametrize("episodes", [200, 400])
+def test_episodes_that_do_not_count_are_not_verified_and_that_is_said(tmp_path, episodes):
+    policy = policy_file(tmp_path, POLICY.format(second="np.sin(seed + t)"))
+    flags = {"success": "return >= -99", "until": "width<0.3", "quiet": True, "is_probed": False}
+    code, folder = play(tmp_path, policy, "cli_toys:Boxed", episodes=episodes, verify_lanes=8, **flags)
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    assert summary["stopped_at"] < episodes / 7
+    assert (code, summary["verification"]["episodes"]) == (0, 1)
+    (said,) = [one for one in summary["advisories"] if one["code"] == "fewer-verified"]
+    assert said["message"].startswith("1 of 8 chosen episodes were verified")
