@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 import threading
+import time
 
 import typer
 
 from . import __version__
 from .exits import Exit
 from .lean import LeanGroup, Verb
+
+# Seconds for threads that are about to end.
+_PATIENCE_SECONDS = 2.0
 
 _HELP = """Score a policy on gymnasium environments: every episode, every advisory, a number you can trust.
 
@@ -76,12 +81,37 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
+    code: object = 0
     try:
         app()
     except KeyboardInterrupt:  # one that came when the command had its result already
-        sys.exit(int(Exit.INTERRUPTED))
+        code = int(Exit.INTERRUPTED)
+        sys.exit(code)
+    except SystemExit as leave:
+        code = leave.code
+        raise
     finally:
         # What is left is to leave; a signal now would only change the exit code.
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, signal.SIG_IGN)
+            _leave_without_others(code)
         gc.freeze()
+
+
+def _leave_without_others(code: object) -> None:
+    """See that threads which a policy or environment left running do not keep the process for ever."""
+    others = [one for one in threading.enumerate() if not one.daemon and one is not threading.current_thread()]
+    if not others:
+        return
+
+    def leave() -> None:
+        from .telling import say  # noqa: PLC0415 - help needs nothing of it
+
+        time.sleep(_PATIENCE_SECONDS)  # those of a pool end by themselves
+        names = ", ".join(one.name for one in others if one.is_alive())
+        say(f"rlmesh: not waiting for threads of policy or environment that go on: {names}")
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        os._exit(code if isinstance(code, int) else 0 if code is None else 1)
+
+    threading.Thread(target=leave, daemon=True).start()

@@ -136,12 +136,17 @@ def _notes_on_pairs(comparison: Comparison) -> list[str]:
         if errored:
             effect = "nothing shows it to be as good there" if side == "NEW" else "they do not count"
             notes.append(f"{side} errored in {counted(errored, 'pair')} that {other} finished; {effect}")
-    moved = sum(pair.base.start_hash != pair.new.start_hash for pair in pairs.pairs)
+    # What has no start errored in its reset, which is said already.
+    hashes = [(pair.base.start_hash, pair.new.start_hash) for pair in pairs.pairs]
+    known = [(base, new) for base, new in hashes if base is not None and new is not None]
+    moved = sum(base != new for base, new in known)
     if pairs.is_by_seed and moved:
         notes.append(f"{moved} of {count} pairs start differently in BASE and NEW, though their seed is the same")
-    starts = len({pair.base.start_hash for pair in pairs.pairs})
-    if starts < count:
-        notes.append(f"{count} pairs have only {counted(starts, 'different start')}: they say less than {count}")
+    starts = len({base for base, _ in known})
+    if starts < len(known):
+        notes.append(
+            f"{len(known)} pairs have only {counted(starts, 'different start')}: they say less than {len(known)}"
+        )
     return notes
 
 

@@ -67,7 +67,8 @@ def compare(base: StoredRun, new: StoredRun, judging: Judging) -> Comparison:
     Raises HarnessError: protocols that differ, no common seed, no episode that both finished, a metric that was
     not measured, a margin or an alpha that cannot be meant.
     """
-    if not 0 < judging.alpha < 0.5:
+    # A chance so small that there is no float beside 1 for it leaves no interval.
+    if not 0 < judging.alpha < 0.5 or 1 - 2 * judging.alpha == 1:
         raise HarnessError(
             f"alpha is {exact(judging.alpha)}", where="--alpha", mend="give a chance above 0 and below 0.5: 0.05"
         )

@@ -159,6 +159,13 @@ def find_row(stored: StoredRun, wanted: str) -> EpisodeResult:
         if row.index == index:
             return row
     there = f"played were {_listed(row.index for row in stored.rows)}" if stored.rows else "none was played"
+    if any(row.index == index for row in stored.beyond):
+        raise EncoreError(
+            f"episode {index} (ep-{index + 1:06d}) of {stored.name} does not count: "
+            f"`{stored.record['stopping_rule']}` ended the run before it; {there}",
+            where="EPISODE",
+            mend="name one that counts",
+        )
     if 0 <= index < stored.planned:
         raise EncoreError(
             f"episode {index} (ep-{index + 1:06d}) of {stored.name} was not played; {there}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import shlex
 import sys
@@ -77,7 +78,7 @@ def run(request: Request) -> Exit:
             raise RouteError(f"{request.verify_lanes} episodes", where="--verify-lanes", mend="give 1 or more")
         # A policy file may change the folder; what the user typed is meant from here.
         out = request.out.absolute()
-        with user_output_to_stderr(), StopOnSignal() as stopper:
+        with user_output_to_stderr(), StopOnSignal() as stopper, contextlib.chdir("."):
             flags = read_flags(request)
             resumption, base = _resumption(request, out, flags)
             route, digest = read_route(request.route, flags, base)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -51,7 +51,7 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
     value: what was held against the bar; None where it was not measured, or has no interval: that never passes.
     point: the metric itself. held: which of the two, `value`, or the `lower` or `upper` end of its interval.
-    is_open: whether a run that was to decide it ended without.
+    is_open: whether the run ended before it was decided.
     """
 
     gate: str
@@ -62,6 +62,13 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
     point: float | None = None
     held: str = "value"
     is_open: bool = False
+
+
+def left_open(verdicts: Sequence[GateVerdict], status: str) -> list[GateVerdict]:
+    """Return what came of gates; of a run that was broken off, or still goes on, nothing is decided."""
+    if status in ("finished", "stopped"):
+        return list(verdicts)
+    return [msgspec.structs.replace(verdict, passed=False, is_open=True) for verdict in verdicts]
 
 
 def parse_gate(text: str) -> Gate:

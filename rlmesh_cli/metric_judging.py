@@ -6,7 +6,7 @@ A difference is always NEW - BASE.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
@@ -158,7 +158,7 @@ def _of_rates(measured: Measured, alpha: float, margin: float | None) -> _Number
         gained=lists[0],
         lost=lists[1],
         detectable=detectable_rate_difference(n, differing, alpha=alpha, power=POWER),
-        pairs_needed=None if margin is None else pairs_needed_rate(margin, differing, alpha=alpha, power=POWER),
+        pairs_needed=None if margin is None else _pairs_needed(pairs_needed_rate, margin, differing, alpha),
     )
 
 
@@ -175,13 +175,15 @@ def _of_means(measured: Measured, alpha: float, margin: float | None) -> _Number
         is_not_worse=is_shown and interval is not None and margin is not None and interval.low > -margin,
         p=permutation(differences),
         detectable=None if std is None else detectable_mean_difference(std, n, alpha=alpha, power=POWER),
-        pairs_needed=None if std is None or margin is None else _pairs_needed(std, margin, alpha),
+        pairs_needed=None
+        if std is None or margin is None
+        else _pairs_needed(pairs_needed_mean, std, margin, alpha),
     )
 
 
-def _pairs_needed(std: float, margin: float, alpha: float) -> int | None:
+def _pairs_needed(count: Callable[..., int], one: float, other: float, alpha: float) -> int | None:
     try:
-        return pairs_needed_mean(std, margin, alpha=alpha, power=POWER)
+        return count(one, other, alpha=alpha, power=POWER)
     except OverflowError:  # more than there are numbers for
         return None
 

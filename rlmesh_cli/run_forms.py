@@ -129,7 +129,7 @@ class _Parting(msgspec.Struct, frozen=True):
     dimension: list[int] | None
     values: tuple[Any, Any]
     length: tuple[int, int]
-    return_: tuple[float, float] = msgspec.field(name="return")
+    return_: tuple[float | None, float | None] = msgspec.field(name="return")
 
 
 class _Verification(msgspec.Struct, frozen=True):

@@ -158,7 +158,7 @@ def find_in(name: str, folders: Sequence[Path]) -> Path:
     Raises StoredRunError as `find_run` does.
     """
     for folder in folders:
-        if (folder / name).is_dir():
+        if name and os.path.lexists(folder / name / RECORD):
             return folder / name
     return find_run(name, folders[-1])
 

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlmesh_adapters.baselines import BASELINES
-from rlmesh_adapters.errors import describe_error
+from rlmesh_adapters.errors import HarnessError, describe_error
 
 from .bars import Bars
 from .episodes import Episode, EpisodeResult
 from .estimating import estimator_of
 from .evaluation import Evaluation, RunInterruptedError, summary_record
 from .followups import Followups
+from .gates import left_open
 from .judging import keep_advisories, note_frames, note_results
 from .rollout import Rollout
 from .run_record import RunRecord
@@ -150,7 +151,7 @@ class Session:
                 raise
             is_stopped = isinstance(error, KeyboardInterrupt)
             self._record.failure = None if is_stopped else describe_error(error)
-            with contextlib.suppress(OSError):  # of a disk that is full, the first error says more
+            with contextlib.suppress(OSError, HarnessError):  # of a disk that is full, the first error says more
                 self._write_record("interrupted" if is_stopped else "failed")
             if is_stopped:
                 raise RunInterruptedError(self._opened.path) from error
@@ -198,8 +199,13 @@ class Session:
         if self._opened is None:
             self._record.open()
             route, policy = self._stage.route, self._stage.policy
-            self._opened = RunStore(self._out, env=route.env.id, policy=policy.label)
-            self._write_record("running")
+            self._opened = store = RunStore(self._out, env=route.env.id, policy=policy.label)
+            try:
+                self._write_record("running")
+            except HarnessError:
+                self._opened = None
+                store.discard()
+                raise
             if self._keeper is not None:
                 self._keeper.open(self._opened)
             if self._rows:
@@ -301,7 +307,7 @@ class Session:
             status=status,
             rows=rows,
             summary=summary,
-            verdicts=self._bars.verdicts(summary, cautions=len(book.cautions)),
+            verdicts=left_open(self._bars.verdicts(summary, cautions=len(book.cautions)), status),
             advisories=tuple(book),
             tally=rollout.tally,
             seconds=seconds,

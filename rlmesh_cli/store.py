@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import errno
 import fcntl
 import os
 import re
@@ -46,6 +48,8 @@ class RunStore:
         """
         store = cls.__new__(cls)
         try:
+            if not os.access(path, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
             store._open(path)
         except OSError as error:
             raise HarnessError(
@@ -79,22 +83,49 @@ class RunStore:
             pass
 
     def append(self, *results: EpisodeResult) -> None:
-        """Write a line for each episode, all in one system call as a rule."""
+        """Write a line for each episode, all in one system call as a rule.
+
+        Raises HarnessError where the disk takes no more of them.
+        """
         # Of what a row holds only the return can be infinite; strict_json flags it, and is slow.
         if isfinite(sum([result.return_ for result in results])):
             data = self._encoder.encode_lines(results)
         else:
             data = b"".join([strict_json(result) + b"\n" for result in results])
-        written = self._episodes.write(data)
-        # A disk that is nearly full takes a part; the call after that says so.
-        while written is not None and written < len(data):
-            data = data[written:]
+        try:
             written = self._episodes.write(data)
+            # A disk that is nearly full takes a part; the call after that says so.
+            while written is not None and written < len(data):
+                data = data[written:]
+                written = self._episodes.write(data)
+        except OSError as error:
+            raise self._cannot_write(EPISODES, error) from error
 
     def write(self, name: str, record: dict[str, Any]) -> None:
-        """Write a JSON file in one piece: it is there whole, or as it was before."""
+        """Write a JSON file in one piece: it is there whole, or as it was before.
+
+        Raises HarnessError where it cannot be written.
+        """
         text = msgspec.json.format(strict_json(record), indent=2)
-        _write_whole(self.path / name, text + b"\n")
+        try:
+            _write_whole(self.path / name, text + b"\n")
+        except OSError as error:
+            raise self._cannot_write(name, error) from error
+
+    def _cannot_write(self, name: str, error: OSError) -> HarnessError:
+        return HarnessError(
+            f"{self.path / name} cannot be written: {error.strerror}",
+            where=str(self.path),
+            mend="see that there is room on the disk; rlmesh eval --resume goes on with the run",
+        )
+
+    def discard(self) -> None:
+        """Remove a folder that holds no episode yet."""
+        self.close()
+        with contextlib.suppress(OSError):
+            for path in self.path.iterdir():
+                path.unlink()
+            self.path.rmdir()
 
     def write_rows(self, name: str, rows: Sequence[EpisodeResult]) -> None:
         """Write rows of episodes that are not the run's own, such as those of a control."""
@@ -110,11 +141,7 @@ class RunStore:
             path.parent.mkdir(exist_ok=True)
             _write_whole(path, data)
         except OSError as error:
-            raise HarnessError(
-                f"{path} cannot be written: {error.strerror}",
-                where=str(path.parent),
-                mend="see that there is room on the disk; rlmesh eval --resume goes on with the run",
-            ) from error
+            raise self._cannot_write(name, error) from error
 
     def files(self, pattern: str) -> list[str]:
         """Return the names of the run's files that fit a pattern, such as `videos/ep-000001.*`."""

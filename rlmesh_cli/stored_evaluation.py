@@ -14,7 +14,7 @@ from rlmesh_adapters.errors import HarnessError
 from .control_results import ControlResult
 from .estimating import Estimator, recorded_estimator
 from .evaluation import Evaluation, summary_record
-from .gates import GateVerdict, info_metrics, judge, parse_gate
+from .gates import GateVerdict, info_metrics, judge, left_open, parse_gate
 from .run_reader import StoredRun
 from .schema import recorded_rule
 from .stats import Summary, summarise
@@ -54,12 +54,13 @@ def evaluation_of(run: StoredRun) -> Evaluation:
     advisories = tuple(
         msgspec.convert({"count": 1, **known}, Advisory) for known in run.record.get("advisories", ())
     )
+    cautions = sum(advisory.severity == "caution" for advisory in advisories)
     return Evaluation(
         folder=run.folder,
         status=run.record["status"],
         rows=run.rows,
         summary=summary,
-        verdicts=_verdicts_of(run, summary, sum(advisory.severity == "caution" for advisory in advisories)),
+        verdicts=left_open(_verdicts_of(run, summary, cautions), run.record["status"]),
         advisories=advisories,
         tally=_tally_of(stored, summary),
         seconds=time.get("total", 0.0),

@@ -284,8 +284,12 @@ def verification_text(verification: Verification) -> str:
     return (
         f"{text}; first in episode {first['index']} (seed {first['seed']}){step}: "
         f"{leaf} is {value}, alone {beside}; "
-        f"length {length} and {again}, return {number(paid)} and {number(paid_again)}"
+        f"length {length} and {again}, return {_return_text(paid)} and {_return_text(paid_again)}"
     )
+
+
+def _return_text(paid: float | None) -> str:
+    return "not finite" if paid is None else number(paid)
 
 
 def _short(folder: Path) -> str:

@@ -92,6 +92,8 @@ OPENING = ("open", "__import__", "exec", "eval", "input")
 
 #: Imports inside functions: (module, what is imported). Each is there for the time that a start takes.
 LATE = {
+    ("rlmesh_cli.__main__", "rlmesh_cli.app"),
+    ("rlmesh_cli.app", "rlmesh_cli.telling"),
     ("rlmesh_cli.commands.compare", "rlmesh_cli.compare_command"),
     ("rlmesh_cli.compare_command", "rlmesh_cli.divergence"),
     ("rlmesh_cli.compare_command", "rlmesh_cli.comparison_tables"),

@@ -76,7 +76,7 @@ def test_both_commands_start_the_same_function(wheel):
     scripts = configparser.ConfigParser()
     scripts.read_string(read(wheel, "entry_points.txt"))
     commands = dict(scripts["console_scripts"])
-    assert commands == {"rlmesh": "rlmesh_cli.app:main", "rlmesh-cli": "rlmesh_cli.app:main"}
+    assert commands == {"rlmesh": "rlmesh_cli.__main__:main", "rlmesh-cli": "rlmesh_cli.__main__:main"}
 
 
 def test_version_is_the_same_everywhere(wheel):

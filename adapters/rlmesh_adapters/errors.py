@@ -9,6 +9,8 @@ from types import TracebackType
 
 import msgspec
 
+# Of an exception's text; lists of mismatched weights go on for pages.
+_LONGEST = 400
 _INSTALLED = ("site-packages", "/rlmesh_adapters/", "/rlmesh_envs/", "/rlmesh_cli/")
 
 
@@ -96,18 +98,31 @@ def failure_from(error: BaseException, phase: str) -> Failure:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return type and first line of an exception's text, such as `ValueError: bad shape`.
+    """Return type and text of an exception in one line, such as `ValueError: bad shape`.
 
-    An exception whose own text cannot be made does not break the report.
+    Long texts are cut. What it was raised from is told where its own text does not say so. An exception whose own
+    text cannot be made does not break the report.
     """
+    text = _one_line(error)
+    name = type(error).__name__
+    described = f"{name}: {text}" if text else name
+    origin = error.__cause__
+    if origin is None or isinstance(error, HarnessError):
+        return described
+    said = _one_line(origin)
+    if said and said in text:
+        return described
+    return f"{described} (from {type(origin).__name__}{': ' if said else ''}{said})"
+
+
+def _one_line(error: BaseException) -> str:
     try:
         text = error.cause if isinstance(error, HarnessError) else str(error)
     except Exception:  # a user's __str__ may raise anything
         text = "(its message cannot be shown)"
     # A lone surrogate, as from a file name that is no UTF-8, can be stored nowhere.
-    lines = text.encode("utf-8", "backslashreplace").decode().strip().splitlines()
-    name = type(error).__name__
-    return f"{name}: {lines[0].strip()}" if lines else name
+    line = " ".join(text.encode("utf-8", "backslashreplace").decode().split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
 
 
 def user_place(trace: TracebackType | None) -> str:

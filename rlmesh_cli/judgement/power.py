@@ -40,7 +40,8 @@ def pairs_needed_rate(margin: float, discordance: float, *, alpha: float = 0.05,
 
     margin: in (0, 1), as a rate. discordance: share of pairs expected to differ, in [0, 1].
     Source: Liu et al. 2002, for Tango's score test: its deviation is the one under a difference of -margin.
-    Raises ValueError for a margin of 0 or below, or margin, discordance, alpha or power out of range.
+    Raises ValueError for a margin of 0 or below, or margin, discordance, alpha or power out of range;
+    OverflowError where nobody could play so many.
     """
     if not 0 < margin < 1:
         raise ValueError(f"margin must be above 0 and below 1, not {margin}")

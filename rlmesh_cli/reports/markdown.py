@@ -77,7 +77,7 @@ def _facts(run: Evaluation) -> Iterator[tuple[str, str]]:
         yield code(name), spread_text(spread)
     yield "errors", str(summary.errors)
     if run.seconds > 0:
-        yield "time", time_line(run).removeprefix("time ")
+        yield "time", " ".join(time_line(run).removeprefix("time ").split())
 
 
 def _success(success: dict[str, Any]) -> str:

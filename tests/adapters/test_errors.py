@@ -21,6 +21,14 @@ from rlmesh_adapters.errors import (
 )
 
 
+def raised(error: Exception, origin: Exception) -> Exception:
+    """Return an exception that was raised from another one."""
+    try:
+        raise error from origin
+    except Exception as caught:
+        return caught
+
+
 @pytest.mark.parametrize(
     ("error", "text"),
     [
@@ -49,7 +57,17 @@ def test_failures_cross_process_borders_whole() -> None:
     ("error", "text"),
     [
         (ValueError("bad shape"), "ValueError: bad shape"),
-        (ValueError("  bad\n shape\n"), "ValueError: bad"),
+        (ValueError("  bad\n shape\n"), "ValueError: bad shape"),
+        (
+            RuntimeError("Error(s) in loading state_dict for Net:\n\tsize mismatch for fc.weight: [3, 4]"),
+            "RuntimeError: Error(s) in loading state_dict for Net: size mismatch for fc.weight: [3, 4]",
+        ),
+        (ValueError("x" * 500), f"ValueError: {'x' * 397}..."),
+        (raised(ValueError(""), KeyError("a")), "ValueError (from KeyError: 'a')"),
+        (raised(ValueError("no weights"), KeyError("a")), "ValueError: no weights (from KeyError: 'a')"),
+        (raised(ValueError("no weights: 'a'"), KeyError("a")), "ValueError: no weights: 'a'"),
+        (raised(ValueError("no"), StopIteration()), "ValueError: no (from StopIteration)"),
+        (raised(ActionError("cause"), KeyError("a")), "ActionError: cause"),
         (ValueError("\n\n"), "ValueError"),
         (ValueError(), "ValueError"),
         (KeyError("é"), "KeyError: 'é'"),

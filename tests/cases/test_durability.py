@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import resource
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from running import play, unarranged
+from running import play, read_run, unarranged
+
+from rlmesh_cli.evaluation_command import Request, run
 
 ARRANGEMENTS: list[dict[str, Any]] = [
     {},
@@ -117,6 +122,42 @@ def test_an_environment_that_panics_loses_that_episode_alone(
     assert list(errors) == [4]
     assert errors[4]["phase"] == where
     assert errors[4]["message"] == "Panic: called `unwrap` on a `None`"
+
+
+@contextlib.contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """Let every file take so many bytes, as a disk does that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_full_disk_is_a_message_and_the_run_goes_on_afterwards(
+    tmp_path: Path, workers: int, capsys: Any
+) -> None:
+    flags = {"episodes": 90, "num_envs": 3, "workers": workers}
+    out = tmp_path / "runs"
+    with files_of_at_most(16_000):
+        assert run(Request(policy=DRAWS, env="durable_toys:Diary", out=out, quiet=True, **flags)) == 2
+    said = capsys.readouterr().err
+    assert "episodes.jsonl cannot be written: File too large" in said
+    assert "see that there is room on the disk; rlmesh eval --resume goes on with the run" in said
+    (folder,) = out.iterdir()
+    assert 0 < len((folder / "episodes.jsonl").read_bytes().splitlines()) < 90
+    assert run(Request(resume=str(folder), out=out, quiet=True)) == 0
+    whole = play(tmp_path, DRAWS, "durable_toys:Diary", **flags)
+    assert unarranged(read_run(out, 0).rows) == unarranged(whole.rows)
+
+
+def test_a_disk_that_is_full_before_the_first_row_leaves_no_folder(tmp_path: Path, capsys: Any) -> None:
+    with files_of_at_most(64):
+        played = play(tmp_path, DRAWS, "durable_toys:Diary", episodes=4)
+    assert (played.code, played.folder) == (2, None)
+    assert "run.json cannot be written: File too large" in capsys.readouterr().err
 
 
 def test_a_run_of_failing_resets_stops_when_too_many_episodes_have_errored(tmp_path: Path) -> None:

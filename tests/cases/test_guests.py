@@ -6,6 +6,7 @@ import logging
 import os
 import random
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -121,3 +122,33 @@ def test_an_environment_that_leaves_the_process_costs_its_episode(tmp_path: Path
     played = play(tmp_path, str(path), "LeavingToy-v0", episodes=3)
     assert played.code == 4
     assert played.column("end") == ["terminated", "error", "terminated"]
+
+
+@pytest.mark.parametrize("lasts", [0.5, 60])
+def test_a_thread_that_a_policy_leaves_running_keeps_the_process_no_longer_than_it_must(
+    tmp_path: Path, lasts: float
+) -> None:
+    """Plain Python waits for it, however long that takes."""
+    file = tmp_path / "threads.py"
+    file.write_text(
+        "import threading, time\n"
+        "class Policy:\n"
+        "    def __init__(self):\n"
+        f"        threading.Thread(target=time.sleep, args=({lasts},), name='feeder').start()\n"
+        "    def predict(self, obs):\n        return 0\n"
+    )
+    began = time.monotonic()
+    arguments = ("--env", "toys:Coins-v0", "--episodes", "2", "--json")
+    code, out, err = finish(start(str(file), *arguments, cwd=tmp_path))
+    assert code == 0
+    assert strict_loads(out)["episodes"] == 2
+    assert time.monotonic() - began < 30
+    assert ("not waiting for threads of policy or environment that go on: feeder" in err.decode()) is (lasts > 30)
+
+
+def test_a_policy_that_changes_the_folder_while_it_acts_changes_no_path(tmp_path: Path) -> None:
+    file = tmp_path / "wanders.py"
+    file.write_text("import os\ndef predict(obs):\n    os.chdir('/')\n    return 0\n")
+    before = Path.cwd()
+    played = play(tmp_path, str(file), "toys:Coins-v0", episodes=2)
+    assert (played.code, Path.cwd()) == (0, before)

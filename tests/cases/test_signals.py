@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 from running import finish, play, policy, read_run, start
 
+from rlmesh_cli.run_reader import read_run as stored_run
+from rlmesh_cli.stored_evaluation import evaluation_of
+
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 @pytest.mark.parametrize("sent", [1, 2])
@@ -27,6 +30,27 @@ def test_an_interrupted_run_keeps_what_is_finished(tmp_path: Path, lanes: int, s
     assert (played.summary["episodes"], played.summary["planned"]) == (6, 50)
     assert played.summary["in_flight"] == lanes
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+def test_bars_of_an_interrupted_run_are_open_and_decided_when_it_is_gone_on_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gates = ("mean_return >= 0", "mean_return >= 1000")
+    played = play(
+        tmp_path,
+        "idle",
+        "toys:Alarm-v0",
+        episodes=9,
+        env_args=("at=6", "sends=[SIGINT]"),
+        gates=gates,
+        quiet=False,
+    )
+    assert (played.code, played.record["status"]) == (130, "interrupted")
+    assert [(gate["passed"], gate["is_open"]) for gate in played.summary["gates"]] == [(False, True)] * 2
+    assert capsys.readouterr().out.count("OPEN") == 2
+    assert played.folder is not None
+    evaluation = evaluation_of(stored_run(played.folder))
+    assert all(verdict.is_open for verdict in evaluation.verdicts)
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])

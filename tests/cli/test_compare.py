@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from cli_toys import ZERO, errored, play, policy_file, row
 from stored import GOLDEN, change_json, change_line, golden_copy, record, rows, stored, written
@@ -485,3 +486,26 @@ def test_what_new_alone_did_not_finish_shows_nothing_to_be_as_good(bench):
     put_again(bench, "base", broken)
     put_again(bench, "new", sound)
     assert bench.json(0, "--margin", "8%")["claim"]["verdict"] == "not_worse"
+
+
+@pytest.mark.parametrize("margin", ["1e-200", "success=1e-160"])
+def test_margin_that_nobody_could_show_is_no_bug(bench, margin):
+    assert "inconclusive" in bench.shown(3, "--margin", margin)
+
+
+@pytest.mark.parametrize("alpha", ["1e-17", "1e-300"])
+def test_chance_that_leaves_no_interval_is_refused(bench, alpha):
+    result = bench.invoke("--alpha", alpha)
+    assert result.exit_code == 2
+    assert "give a chance above 0 and below 0.5" in result.output
+
+
+def test_resets_that_failed_are_no_starts_that_are_alike(tmp_path):
+    bench = Bench(tmp_path)
+    made = [errored(index) if index < 2 else row(index, success=True) for index in range(8)]
+    broken = [msgspec.structs.replace(one, start_hash=None) if one.is_error else one for one in made]
+    bench.put("base", broken)
+    bench.put("new", [msgspec.structs.replace(one, start_hash="0" * 16) if one.is_error else one for one in made])
+    said = bench.invoke("--json").output
+    assert "different start" not in said
+    assert "start differently" not in said

@@ -11,7 +11,11 @@ from cli_toys import errored, mended, row
 from stored import GOLDEN, change_json, change_line, golden_copy, rows, stored, written
 
 from rlmesh_adapters.errors import HarnessError
-from rlmesh_cli.run_reader import find_run, list_runs, read_run
+from rlmesh_cli.run_reader import find_in, find_run, list_runs, read_run
+from rlmesh_cli.stored_evaluation import evaluation_of
+from rlmesh_cli.tables import verification_text
+
+ROWS = rows([True, False])
 
 
 def refusal(call, *arguments) -> str:
@@ -323,3 +327,27 @@ def test_name_that_means_no_run_is_told_what_is_near(name, words, parent):
 def test_where_there_are_no_runs_none_is_near(tmp_path):
     assert f"there is no run `latest`, nor any other in {tmp_path}" in refusal(find_run, "latest", tmp_path)
     assert "nor any other" in refusal(find_run, "x", tmp_path / "none")
+
+
+def test_folder_of_the_same_name_that_is_no_run_is_passed_by(tmp_path):
+    """Such as one called `latest`, or the folder of an experiment."""
+    run = written(tmp_path / "runs" / "20260101T000000Z-a", stored(ROWS))
+    for name in ("latest", "20260101"):
+        (tmp_path / name).mkdir()
+        (tmp_path / "runs" / name).mkdir()
+        assert find_in(name, (tmp_path, tmp_path / "runs")) == run
+    assert find_in(str(run), (tmp_path,)) == run
+    assert "there is no run" in refusal(find_in, "x" * 400, (tmp_path / "runs",))
+
+
+def test_return_of_a_parting_that_was_not_finite_is_read(tmp_path):
+    folder = golden_copy(tmp_path)
+    first = {"index": 1, "seed": 1, "step": 2, "leaf": "reward", "dimension": None, "values": [1.0, None]}
+    verification = {
+        "verdict": "differs",
+        "episodes": 2,
+        "first": {**first, "length": [3, 3], "return": [3.5, None]},
+    }
+    change_json(folder, "summary.json", lambda summary: summary.update(verification=verification))
+    text = verification_text(evaluation_of(read_run(folder)).verification)
+    assert text.endswith("length 3 and 3, return 3.50 and not finite")

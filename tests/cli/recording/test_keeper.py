@@ -50,7 +50,7 @@ def test_a_file_that_cannot_be_finished_leaves_nothing(store: RunStore, monkeypa
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("rlmesh_cli.store.os.replace", fail)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(HarnessError, match=r"run\.json cannot be written: No space left on device"):
         store.write("run.json", {})
     with pytest.raises(HarnessError, match=r"ep-000001\.mp4 cannot be written: No space left on device"):
         store.write_file("videos/ep-000001.mp4", b"film")
