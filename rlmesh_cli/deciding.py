@@ -82,6 +82,13 @@ def decide(
         sharing = "lane"
     elif sharing == "auto" and verdict.is_unsure:
         sharing = "episode"  # right for all but what outlives an instance
+    if verdict.verdict == "stochastic":
+        book.add(
+            "policy-stochastic",
+            "info",
+            "the policy draws random numbers of its own: its rows change with the number of lanes and workers; "
+            "`context.rng` gives every episode the same ones anywhere",
+        )
     if verdict.verdict == "unchecked":
         _note_unchecked(book, verdict, sharing)
     return Decision(

@@ -12,6 +12,7 @@ from .bars import Bars
 from .episodes import plan_episodes
 from .evaluation import Evaluation
 from .gates import check_bounds, parse_gate
+from .guests import seeded_globals
 from .provenance import GitState
 from .run_record import RunRecord
 from .schema import Route
@@ -65,6 +66,7 @@ def evaluate(
         route = settled(route, folders)
         keeper = keeper_of(route, folders)
     with contextlib.ExitStack() as stack:
+        stack.enter_context(seeded_globals(route.episode_seeds[0]))
         crew = _crew(route, stack, source=source, trusts_entrypoints=trusts_entrypoints)
         stage = stack.enter_context(
             staged(

@@ -66,6 +66,23 @@ def _restore_logging(level: int, disabled: int, handlers: list[Any]) -> None:
         root.handlers[:] = handlers
 
 
+@contextlib.contextmanager
+def seeded_globals(seed: int) -> Iterator[None]:
+    """Let the global generators begin from a seed, so that what draws from them does the same again.
+
+    They are put back afterwards. torch's begins from a seed of its own, unless somebody sets another.
+    """
+    python_state = random.getstate()
+    numpy_state = np.random.get_state()  # noqa: NPY002 - policies draw from the legacy global generator
+    random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002
+    try:
+        yield
+    finally:
+        random.setstate(python_state)
+        np.random.set_state(numpy_state)  # noqa: NPY002
+
+
 def module_name(path: Path) -> str:
     """Return the name a file is loaded under: its own, made unique by its place; the same in every process."""
     digest = sha256(str(path).encode()).hexdigest()[:8]

@@ -11,9 +11,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from rlmesh_adapters.errors import is_installed_file
+
 from . import __version__
+from .guests import folder_of
 
 _GIT_SECONDS = 5.0
+_STANDARD = os.path.dirname(os.__file__)
 
 
 def versions(modules: tuple[str, ...] = ()) -> dict[str, str]:
@@ -118,6 +122,26 @@ def files_of(paths: Iterable[str]) -> Iterator[dict[str, Any]]:
     for path in paths:
         with contextlib.suppress(OSError):
             yield file_record(Path(path).resolve())
+
+
+def files_beside(modules: Iterable[str], file: Path | None) -> list[str]:
+    """Return the files of loaded modules that lie where some modules do, or beside a file, and are not installed.
+
+    Such as what a policy or an environment imports from its own project.
+    """
+    roots = {folder for name in modules if name and (folder := folder_of(name)) is not None}
+    roots |= {str(file.parent)} if file is not None else set()
+    loaded = {
+        getattr(module, "__file__", None) for name, module in list(sys.modules.items()) if name != "__main__"
+    }
+    return sorted(
+        path
+        for path in loaded
+        if isinstance(path, str)
+        and any(Path(path).is_relative_to(root) for root in roots)
+        and not is_installed_file(path)
+        and not path.startswith(_STANDARD)
+    )
 
 
 def weight_files(params: Mapping[str, Any], policy: object) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from .store import RunStore
 
 AUTO = "auto"
 _SHOWN = 60
+_DIGITS = 12
 
 
 def fingerprint(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,6 +48,7 @@ def fingerprint(record: Mapping[str, Any]) -> dict[str, Any]:
             known[name] = route[name]
     if "files" in env:
         known["env.files"] = sorted([Path(file["path"]).name, file["sha256"]] for file in env["files"])
+    known |= {f"module {file['path']}": file["sha256"][:_DIGITS] for file in record.get("modules", ())}
     if "metrics" in record:
         known["metrics"] = record["metrics"]
     return known | {f"version of {name}": version for name, version in record.get("versions", {}).items()}

@@ -12,7 +12,7 @@ from rlmesh_envs.make import Lanes
 
 from .episodes import plan_episodes
 from .evaluation import advisory_records
-from .provenance import GitState, file_record, files_of, host, versions, weight_files
+from .provenance import GitState, file_record, files_beside, files_of, host, versions, weight_files
 from .schema import Route
 from .stage import Stage
 from .store import RUN_SCHEMA
@@ -48,6 +48,7 @@ class RunRecord:
         self._modules: tuple[str, ...] = ()
         self._policy_facts: dict[str, Any] | None = None
         self._env_files: list[dict[str, Any]] = []
+        self._beside: list[dict[str, Any]] = []
         self._chunk_length: int | None = None
         self._actuators: Sequence[Any] = ()
         #: `run.json` as it was, where a run is gone on with.
@@ -69,6 +70,9 @@ class RunRecord:
         file = stage.policy.file
         self._modules = (type(stage.first).__module__, _env_module(stage.lanes))
         self._env_files = list(files_of(stage.env.files))
+        known = {*stage.env.files, str(file)}
+        beside = files_beside(self._modules, file)
+        self._beside = list(files_of(path for path in beside if path not in known))
         self._policy_facts = {
             "label": stage.policy.label,
             "file": file_record(file) if file is not None else None,
@@ -133,6 +137,7 @@ class RunRecord:
                 "instances": stage.plan.sharing,
                 "chunk_length": self._chunk_length,
             },
+            "modules": self._beside,
             "probe": self.probe,
             "adapter": stage.plan.description.splitlines() or None,
             "actuators": list(self._actuators),

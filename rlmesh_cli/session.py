@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlmesh_adapters.baselines import BASELINES
 from rlmesh_adapters.errors import HarnessError, describe_error
 
 from .bars import Bars
@@ -25,7 +24,7 @@ from .stage import Stage
 from .stats import summarise
 from .store import RunStore
 from .tallies import Tally
-from .unreset import UnresetWatch
+from .unreset import UnresetWatch, watched
 from .watching import Stopper, Watcher
 
 if TYPE_CHECKING:
@@ -219,7 +218,7 @@ class Session:
     def _play_all(self, rollout: Rollout | CrewRollout, watcher: Watcher) -> tuple[str, float]:
         """Play what is planned, write each row, close the policy; return the status and the loop's seconds."""
         status = "finished"
-        self._unreset = UnresetWatch(self._stage.first if self._plays_unprobed else None)
+        self._unreset = UnresetWatch(watched(self._stage))
         watcher.begin(self._stage.route.episodes)
         began = time.perf_counter()
         try:
@@ -271,13 +270,6 @@ class Session:
             self._record.played += len(stored.every_row) - len(self._rows)
             self._rows = stored.every_row
             self._look_at(self._rows)
-
-    @property
-    def _plays_unprobed(self) -> bool:
-        """Whether one object that was not probed plays one episode after another."""
-        stage = self._stage
-        is_alone = self._crew is None and stage.num_lanes == 1 and stage.plan.sharing == "shared"
-        return is_alone and stage.probe is None and stage.route.policy.source not in BASELINES
 
     def _has_too_many_errors(self) -> bool:
         most = self._stage.route.max_errors

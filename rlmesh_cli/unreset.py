@@ -1,19 +1,23 @@
 """Unreset policies: whether one that nobody can reset went on changing from episode to episode.
 
-Before several lanes share a policy, it is probed. One lane costs no probe, and no second instance of a large
-model; but what one episode leaves in an object without `reset` reaches the next. Looking at its attributes costs
-nothing, and says that it may be so.
+Before several lanes share a policy, it is probed; one lane costs no probe, and no second instance of a large
+model. But what one episode leaves in an object without `reset` reaches the next, and what goes on changing slowly
+is not seen in the few calls before a run. Looking at its attributes costs nothing, and says that it may be so.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections import deque
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rlmesh_adapters.advisories import AdvisoryBook
+from rlmesh_adapters.baselines import BASELINES
+
+if TYPE_CHECKING:
+    from .stage import Stage
 
 # What is larger is not looked into, such as weights.
 _MOST_BYTES = 1 << 20
@@ -21,6 +25,12 @@ _MOST_PARTS = 64
 _DEEPEST = 5
 _SHOWN = 3
 _HOOKS = ("reset", "on_episode_end")
+
+
+def watched(stage: Stage) -> object | None:
+    """Return the policy that is looked at: one object for all episodes, which is none of the built-in ones."""
+    is_shared = stage.plan.sharing == "shared" and stage.route.policy.source not in BASELINES
+    return stage.first if is_shared else None
 
 
 class UnresetWatch:

@@ -14,10 +14,12 @@ import msgspec
 from rlmesh_adapters.advisories import Advisory, AdvisoryBook
 from rlmesh_adapters.errors import HarnessError
 from rlmesh_cli.episodes import EpisodeResult
+from rlmesh_cli.guests import seeded_globals
 from rlmesh_cli.rollout import Rollout
 from rlmesh_cli.stage import Stage, staged
 from rlmesh_cli.tallies import Tally
 from rlmesh_cli.traces import Column
+from rlmesh_cli.unreset import UnresetWatch, watched
 
 from .feed import Feed
 from .messages import (
@@ -59,16 +61,20 @@ def serve(channel: Channel) -> None:
             return
         try:
             limit_threads(task.threads)
-            with staged(
-                task.route,
-                source=task.source,
-                trusts_entrypoints=task.trusts_entrypoints,
-                sharing=task.sharing,
-                is_cleared=task.is_cleared,
-                has_answered=task.has_answered,
-                spec=task.spec,
-                is_recorded=True,
-            ) as stage:
+            seed = task.route.episode_seeds[0] + task.first_lane
+            with (
+                seeded_globals(seed),
+                staged(
+                    task.route,
+                    source=task.source,
+                    trusts_entrypoints=task.trusts_entrypoints,
+                    sharing=task.sharing,
+                    is_cleared=task.is_cleared,
+                    has_answered=task.has_answered,
+                    spec=task.spec,
+                    is_recorded=True,
+                ) as stage,
+            ):
                 ShardWorker(channel, stage, task).play()
         except HarnessError as error:
             channel.send(Refused(error.cause, error.where, error.mend))
@@ -92,6 +98,7 @@ class ShardWorker:
         self._feed = Feed(lambda is_idle: self._say(Asks(is_idle)), self._orders)
         self._rollout: Rollout | None = None
         self._is_stopped = False
+        self._unreset = UnresetWatch(watched(stage))
         self._told = Tally()
         self._noted = stage.engine.advisories.entries()
 
@@ -104,11 +111,13 @@ class ShardWorker:
         while self._feed.open() and not self._is_stopped:
             rollout = self._begin()
             for results in rollout.run():
+                self._unreset.see_episode()
                 self._say(self._report(results, rollout.tally))
             casts = casts or rollout.casts
             in_flight += rollout.in_flight
             self._say(self._report((), rollout.tally))
             self._told = Tally()
+        self._unreset.note(self._stage.engine.advisories)
         chunk_length, actuators = self._stage.chunk_length, self._stage.actuators
         self._stage.release()
         self._say(

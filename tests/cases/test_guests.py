@@ -152,3 +152,46 @@ def test_a_policy_that_changes_the_folder_while_it_acts_changes_no_path(tmp_path
     before = Path.cwd()
     played = play(tmp_path, str(file), "toys:Coins-v0", episodes=2)
     assert (played.code, Path.cwd()) == (0, before)
+
+
+DRAWS = """
+import random
+import numpy as np
+{seeding}
+
+class Policy:
+    def __init__(self):
+        {seeding}
+        pass
+    def predict(self, obs):
+        return int(random.random() + np.random.random() > 1)
+"""
+
+
+@pytest.mark.parametrize("seeding", ["", "random.seed(0); np.random.seed(0)"])
+@pytest.mark.parametrize("flags", [{}, {"num_envs": 3}])
+def test_global_random_numbers_are_the_same_at_the_next_run(
+    tmp_path: Path, seeding: str, flags: dict[str, int]
+) -> None:
+    """K47. Whatever was drawn in this process before."""
+    file = tmp_path / "draws.py"
+    file.write_text(DRAWS.format(seeding=seeding))
+    first = play(tmp_path, str(file), "CartPole-v1", episodes=6, **flags)
+    random.random()
+    np.random.random()
+    assert unarranged(play(tmp_path, str(file), "CartPole-v1", episodes=6, **flags).rows) == unarranged(first.rows)
+    other = play(tmp_path, str(file), "CartPole-v1", episodes=6, seed=1, **flags)
+    assert other.column("trace_hash") != first.column("trace_hash")
+    assert (first.advisory("policy-stochastic") is not None) is bool(flags)
+
+
+@pytest.mark.parametrize("keeps", ["", "    def reset(self, context):\n        self.rng = context.rng\n"])
+def test_numbers_of_the_episode_are_no_chance_of_the_policys_own(tmp_path: Path, keeps: str) -> None:
+    file = tmp_path / "draws.py"
+    draw = "self.rng" if keeps else "context.rng"
+    file.write_text(
+        f"class Policy:\n{keeps}    def predict(self, obs, context):\n        return int({draw}.random() > 0.5)\n"
+    )
+    alone, together = (play(tmp_path, str(file), "CartPole-v1", episodes=6, num_envs=lanes) for lanes in (1, 3))
+    assert unarranged(together.rows) == unarranged(alone.rows)
+    assert together.advisory("policy-stochastic") is None

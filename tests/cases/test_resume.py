@@ -154,6 +154,33 @@ def test_an_environment_whose_file_was_edited_is_refused(
     assert "env.files: was [[" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("who", ["policy", "environment"])
+def test_a_module_that_was_edited_beside_them_is_refused(
+    tmp_path: Path, who: str, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / f"project_{who}"
+    package = project / f"made_for_{who}"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "weights.py").write_text("W = 1\n")
+    (package / "envs.py").write_text(
+        "from durable_toys import Diary\nfrom .weights import W\nclass Weighed(Diary):\n    weight = W\n"
+    )
+    (project / "acts.py").write_text(
+        f"from made_for_{who}.weights import W\ndef predict(obs):\n    return W\n"
+        if who == "policy"
+        else "def predict(obs):\n    return 1\n"
+    )
+    monkeypatch.syspath_prepend(project)
+    env = DIARY if who == "policy" else f"made_for_{who}.envs:Weighed"
+    folder = cut(play(tmp_path, str(project / "acts.py"), env, episodes=4), 2)
+    assert resume(folder)[0] == 0
+    folder = cut(read_run(folder.parent, 0), 2)
+    (package / "weights.py").write_text("W = 2\n")
+    assert resume(folder)[0] == 2
+    assert f"module {package / 'weights.py'}: was " in capsys.readouterr().err
+
+
 def test_an_environment_that_is_named_otherwise_is_refused(tmp_path: Path, capsys: Any) -> None:
     folder = cut(play(tmp_path, "zero", "gymnasium.envs.classic_control:CartPole-v1", episodes=4), 2)
     assert resume(folder, policy="zero", env="CartPole-v1")[0] == 2

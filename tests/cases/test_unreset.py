@@ -81,7 +81,6 @@ class Policy:
         return 0
 """,
 }
-PROBED_OR_ONCE = [{"episodes": 1}, {"instances": "episode"}, {"num_envs": 2, "is_forced": True}]
 
 
 def said(tmp_path: Path, text: str, **flags: object) -> dict[str, object] | None:
@@ -102,11 +101,33 @@ def test_what_is_told_or_stays_as_it_is_needs_no_word(tmp_path: Path, kind: str)
     assert said(tmp_path, KEEPS_NOTHING[kind]) is None
 
 
-@pytest.mark.parametrize(
-    "flags", [{"episodes": 1}, {"instances": "episode"}, {"num_envs": 2, "is_forced": True}], ids=str
-)
-def test_a_policy_that_was_probed_or_plays_once_needs_no_word(tmp_path: Path, flags: dict[str, object]) -> None:
+@pytest.mark.parametrize("flags", [{"episodes": 1}, {"instances": "episode"}], ids=str)
+def test_a_policy_that_plays_once_needs_no_word(tmp_path: Path, flags: dict[str, object]) -> None:
     assert said(tmp_path, KEEPS["calls"], **flags) is None
+
+
+LEARNS = """
+class Policy:
+    def __init__(self):
+        self.mean, self.n = np.zeros(3), 20_000.0
+    def predict(self, obs):
+        self.n += 1
+        self.mean += (obs - self.mean) / self.n
+        return np.array([np.clip(-10 * np.arctan2(*(obs - self.mean)[1::-1]), -2, 2)], np.float32)
+"""
+
+
+@pytest.mark.parametrize("flags", [{}, {"num_envs": 4}, {"num_envs": 2, "workers": 2}], ids=str)
+def test_what_learns_too_slowly_for_a_probe_is_named_all_the_same(
+    tmp_path: Path, flags: dict[str, object]
+) -> None:
+    source = tmp_path / "policy.py"
+    source.write_text(HEAD + LEARNS)
+    played = play(tmp_path, str(source), "Pendulum-v1", episodes=8, max_episode_steps=20, **flags)
+    assert played.summary["instances"] == "shared"
+    advisory = played.advisory("state-kept")
+    assert advisory is not None
+    assert "`mean`, `n` of it went on changing" in advisory["message"]
 
 
 def test_it_changes_what_comes_of_an_episode(tmp_path: Path) -> None:

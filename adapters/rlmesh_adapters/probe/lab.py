@@ -123,6 +123,10 @@ class Lab:
         #: The largest number among them.
         self.largest = 0.0
         self.complaints: list[str] = []
+        #: Whether a call drew from a source of random numbers that is not its episode's.
+        self.draws = False
+        #: All that policies were given.
+        self.contexts: list[EpisodeContext] = []
         self.sessions: list[Session] = []
 
     def use(self, batches: Sequence[Batch]) -> None:
@@ -220,6 +224,9 @@ class Session:
                 adapter.observations.evict(context.episode_id)
         lab.sources.look_into(self._policy)
         lab.sources.arrange(_SEED + noise)
+        # What it keeps of the contexts' own numbers is no source of its own.
+        given_away = {id(context.rng) for context in lab.contexts if context.drawn is not None}
+        states = lab.sources.states(but=given_away)
         try:
             with lab.deadline(lab.budget.seconds_left):
                 prediction = self._engine.predict(_ROUTE, given, contexts)
@@ -239,6 +246,7 @@ class Session:
             lab.complaints.append(describe_error(error))
             answers = [Answer(np.empty(0), False, describe_error(error))] * count
         else:
+            lab.draws = lab.draws or lab.sources.states(but=given_away) != states
             answers = self._answers(prediction, count, None if adapter is None else adapter.outputs)
             self._note_side(given, before, prediction.actions)
         lab.answers.extend(answers)
@@ -247,10 +255,12 @@ class Session:
 
     def _contexts(self, company: Sequence[int]) -> list[EpisodeContext]:
         """Return contexts whose random numbers begin anew at each call, and go with the row, not its place."""
-        return [
+        made = [
             EpisodeContext(f"{self._name}-{self._episode}-{position}", row, _SEED + row)
             for position, row in enumerate(company)
         ]
+        self._lab.contexts += made
+        return made
 
     def _answers(self, prediction: Prediction, count: int, outputs: Any) -> list[Answer]:
         """Return an answer a row: what the model put out, if that is converted: scores say more than choices."""

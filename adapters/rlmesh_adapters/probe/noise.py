@@ -31,6 +31,13 @@ def check_noise(findings: Findings) -> TestResult:
                 numbers={"row": gap.row, "gap": gap.size},
             )
     floor = max(floor, findings.hidden_floor)
+    if is_rounding(floor, findings.scale) and lab.draws:
+        return TestResult(
+            name="noise",
+            outcome="noted",
+            sentence="It draws random numbers, which these answers do not show.",
+            numbers={"floor": floor},
+        )
     if is_rounding(floor, findings.scale):
         return TestResult(
             name="noise",

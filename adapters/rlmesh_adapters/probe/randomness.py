@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,15 @@ class RandomSources:
         for generator in self._found:
             _seed(generator, number)
 
+    def states(self, *, but: Container[int] = ()) -> list[Any]:
+        """Return something that is equal only where every source is in the state it was in.
+
+        but: ids of generators that are passed by.
+        """
+        found = [_state_of(generator) for generator in self._found if id(generator) not in but]
+        torch_state = None if self._torch is None else self._torch.get_rng_state().numpy().tobytes()
+        return [global_state(), torch_state, *found]
+
     def restore(self) -> None:
         """Put the global sources back as they were when this object was made."""
         random.setstate(self._python)
@@ -50,6 +59,16 @@ def global_state() -> tuple[Any, ...]:
     """Return something that is equal only where the global sources of Python and numpy are in one state."""
     state: Any = np.random.get_state()  # noqa: NPY002
     return hash(random.getstate()), state[1].tobytes(), state[2]
+
+
+def _state_of(generator: Any) -> Any:
+    if isinstance(generator, np.random.Generator):
+        return repr(generator.bit_generator.state)
+    if isinstance(generator, np.random.RandomState):
+        return repr(generator.get_state(legacy=False))
+    if isinstance(generator, random.Random):
+        return hash(generator.getstate())
+    return generator.get_state().numpy().tobytes()
 
 
 def _torch() -> Any:
