@@ -40,7 +40,7 @@ def contract_of(
     Raises DocumentError for documents of the environment that cannot be meant.
     """
     action = view_of(lanes.single_action_space)
-    if not _has_leaf(action):
+    if not has_leaf(action):
         raise RouteError(
             f"the action space {action.label} of {env.id} holds nothing to act with",
             where="env.id",
@@ -69,9 +69,10 @@ def contract_of(
     )
 
 
-def _has_leaf(view: SpaceView) -> bool:
+def has_leaf(view: SpaceView) -> bool:
+    """Tell whether values of a space hold anything."""
     if view.kind in ("dict", "tuple"):
-        return any(_has_leaf(child) for _, child in view.children)
+        return any(has_leaf(child) for _, child in view.children)
     return True
 
 

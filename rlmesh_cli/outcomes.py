@@ -8,11 +8,14 @@ from typing import Any
 
 import msgspec
 
+from rlmesh_adapters.advisories import AdvisoryBook
 from rlmesh_envs.info_forms import FormedInfos, InfoForm
 from rlmesh_envs.infos import SUCCESS_KEYS, read_flag, read_number
 
+from .documents import shortened
 from .wording import exact
 
+_LONGEST = 60
 #: Reports in a row that "held" means where a route does not say.
 HELD_STEPS = 10
 
@@ -43,10 +46,12 @@ class InfoReader:
 
     rule: where success is read.
     metrics: info keys of numbers; dots lead into nested dicts.
+    advisories: where it is noted what is reported and cannot be read.
     """
 
-    def __init__(self, rule: SuccessRule, metrics: Sequence[str]) -> None:
+    def __init__(self, rule: SuccessRule, metrics: Sequence[str], advisories: AdvisoryBook | None = None) -> None:
         self.rule = rule
+        self._advisories = advisories
         self.metrics = tuple(metrics)
         # A nested key can only be there if its first part is.
         self._keys = tuple((key, key.split(".", 1)[0]) for key in rule.keys)
@@ -75,6 +80,7 @@ class InfoReader:
                     outcome.holding = outcome.holding + 1 if flag else 0
                     outcome.held = max(outcome.held, outcome.holding)
                     break
+                self._note_unread_flag(info, key)
         for name, root in self._roots:
             if name in info or root in info:
                 number = info.get(name)
@@ -83,6 +89,24 @@ class InfoReader:
                     number = read_number(info, name)
                 if number is not None:
                     outcome.reported[name] = number
+                else:
+                    self._note_unread_number(info, name)
+
+    def _note_unread_flag(self, info: Mapping[str, Any], key: str) -> None:
+        """Note a report of success that says nothing; a key with nothing behind it is none."""
+        if info.get(key) is not None and self._advisories is not None:
+            message = (
+                f"`{key}` of the infos is {_shown(info[key])}, which is neither true nor false: it does not count"
+            )
+            self._advisories.add("success-unreadable", "caution", message, subject=key)
+
+    def _note_unread_number(self, info: Mapping[str, Any], name: str) -> None:
+        """Note a report of a metric that says nothing."""
+        if info.get(name) is not None and self._advisories is not None:
+            message = (
+                f"`{name}` of the infos is {_shown(info[name])}, which is no finite number: it does not count"
+            )
+            self._advisories.add("metric-unreadable", "caution", message, subject=name)
 
     def read_reset(self, info: Mapping[str, Any], outcome: Outcome) -> None:
         """Take over what a reset's info reports: only whether the goal holds already."""
@@ -90,6 +114,13 @@ class InfoReader:
             if (key in info or root in info) and (flag := read_flag(info, key)) is not None:
                 outcome.at_reset = flag
                 return
+
+
+def _shown(value: Any) -> str:
+    try:
+        return shortened(" ".join(repr(value).split()), _LONGEST)
+    except Exception:  # a value of the user's may raise anything when it is looked at
+        return f"a {type(value).__name__}"
 
 
 class Outcome(msgspec.Struct):

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from rlmesh_adapters.contract import RouteContract
-from rlmesh_adapters.errors import EnvironmentBuildError
+from rlmesh_adapters.errors import EnvironmentBuildError, RouteError
 from rlmesh_adapters.probe.battery import run_battery
 from rlmesh_adapters.probe.verdicts import ProbeVerdict, TestResult
 from rlmesh_envs.deadlines import deadline
@@ -18,7 +18,7 @@ from rlmesh_envs.make import Lanes, make_lanes
 from rlmesh_envs.request import EnvInfo
 
 from .auditing import audit
-from .contracting import alone, contract_of, env_request
+from .contracting import alone, contract_of, env_request, has_leaf
 from .loading import PolicySource, load_policy
 from .observing import observe
 from .schema import Route
@@ -102,6 +102,12 @@ def probe_shortly(policy: PolicySource, contract: RouteContract, route: Route) -
 def _run(
     policy: PolicySource, contract: RouteContract, lanes: Lanes | None, *, is_short: bool, most_seconds: float
 ) -> ProbeVerdict:
+    if not has_leaf(contract.observation):
+        raise RouteError(
+            f"the observation space {contract.observation.label} holds nothing that a policy could be asked with",
+            where="env.id",
+            mend="there is nothing to probe; use --no-probe",
+        )
     # The probe has a limit of its own, and tells what hangs.
     contract = msgspec.structs.replace(contract, limit_call=None)
     batches = observe(lanes, contract.observation, contract.action, batches=_BATCHES, rows=_ROWS)

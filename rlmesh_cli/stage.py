@@ -106,7 +106,7 @@ class Stage:
             contract=self.contract,
             plan=self.plan,
             episodes=episodes,
-            reader=InfoReader(self.route.success_rule, self.metrics),
+            reader=InfoReader(self.route.success_rule, self.metrics, self.engine.advisories),
             limits=limits or Limits(steps=self.guard, seconds=self.route.env.max_episode_seconds),
             clock=time.perf_counter,
             is_seeded=self.env.is_seeded,

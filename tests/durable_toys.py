@@ -265,3 +265,12 @@ class Panics(Diary):
         if self.seed == 4 and self.t == 2 and self.where == "step":
             raise Panic("called `unwrap` on a `None`")
         return super().step(action)
+
+
+class Mumbles(Diary):
+    """Reports a success and two metrics that nobody can read."""
+
+    def step(self, action):
+        *answer, info = super().step(action)
+        unreadable = {"success": "maybe", "words": "many", "more words": [1, 2]}
+        return (*answer, {"score": 1.0, **unreadable} if info else {})

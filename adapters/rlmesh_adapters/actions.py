@@ -112,7 +112,7 @@ class ActionSeam:
         with np.errstate(over="ignore"):
             cast = array.astype(wanted)
         # What does not fit is no action; it stays as it is, and its row fails by value.
-        return array if wanted.kind in "iu" and not np.array_equal(cast, array) else cast
+        return array if wanted.kind in "iub" and not np.array_equal(cast, array) else cast
 
     def _mapping(self, raw: Any, lead: Lead, where: str) -> Batch:
         if lead and _is_sequence(raw) and all(isinstance(part, (Mapping, list, tuple)) for part in raw):

@@ -41,6 +41,10 @@ class AdvisoryBook:
         """
         key = f"{code} {subject}" if subject else code
         with self._lock:
+            if subject and key not in self._by_code:
+                # What another sitting of the run noted is known by what it says.
+                alike = ((old, one) for old, one in self._by_code.items() if one.code == code)
+                key = next((old for old, one in alike if one.message == message), key)
             known = self._by_code.get(key)
             if known is None:
                 self._by_code[key] = Advisory(code=code, severity=severity, message=message, count=count)

@@ -33,7 +33,7 @@ class BatchLayout:
         self._is_array = view.is_array
         self._is_dict = view.kind == "dict"
         # A cast to whole numbers would cut off what does not fit, without a word.
-        self._is_whole = view.dtype is not None and view.dtype.kind in "iu"
+        self._is_whole = view.dtype is not None and view.dtype.kind in "iub"
         self._children = tuple((name, BatchLayout(child)) for name, child in view.children)
 
     @property
@@ -84,7 +84,7 @@ class BatchLayout:
             raise ValueError(f"expected shape {self.shape}, got {array.shape}")
         wanted = cast("np.dtype[Any]", self.dtype)
         if array.dtype.kind not in "iubf" or (
-            wanted.kind in "iu" and array.dtype != wanted and not np.array_equal(array.astype(wanted), array)
+            wanted.kind in "iub" and array.dtype != wanted and not np.array_equal(array.astype(wanted), array)
         ):
             raise ValueError(f"{value!r} does not fit into {wanted}")
         return array

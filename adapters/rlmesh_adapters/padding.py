@@ -76,7 +76,7 @@ def declared_rows(policy: object) -> int | None:
 
 def _padded(call: Callable[..., Any], rows: int) -> Callable[..., Any]:
     def padded(batch: Any, **options: Any) -> Any:
-        asked = len(leaves(batch)[0])
+        asked = _rows_of(batch, options)
         # Lanes are never more than the rows of a call; a probe may ask for more at once.
         parts = [range(start, min(start + rows, asked)) for start in range(0, asked, rows)]
         answers = [ask(batch, part, options) for part in parts]
@@ -94,6 +94,11 @@ def _padded(call: Callable[..., Any], rows: int) -> Callable[..., Any]:
         return _first(call(take_rows(batch, chosen), **more), len(part))
 
     return padded
+
+
+def _rows_of(batch: Any, options: Mapping[str, Any]) -> int:
+    parts = leaves(batch) or [value for value in options.values() if isinstance(value, list)]
+    return len(parts[0]) if parts else 1
 
 
 def _stand_ins(value: Any, count: int) -> Iterator[Any]:

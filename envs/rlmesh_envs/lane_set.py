@@ -16,6 +16,7 @@ import numpy as np
 from rlmesh_adapters.batches import Batch, BatchLayout, copy_batch, iterate_rows
 from rlmesh_adapters.errors import EnvironmentBuildError, Failure, failure_from, is_fault
 
+from .first_looks import FirstLooks, copying
 from .pixels import SkippingSteps
 from .shortcuts import shortcut
 from .spaces import check_alike, view_of
@@ -87,6 +88,8 @@ class LaneSet:
         # The first reset goes through every wrapper, later ones where steps go.
         self._reset: list[Callable[..., Any]] = [self._limited(env.reset, "reset") for env in self.envs]
         self._is_fresh = [True] * self.num_envs
+        self._firsts = FirstLooks(self.num_envs)
+        self._copies_seen = False
         # The company is who stepped together last. A lane's age is the count of company steps since its
         # birth; while it is not of the company, its birth is kept as a negative age.
         self._company: tuple[int, ...] = ()
@@ -117,12 +120,16 @@ class LaneSet:
         row = self.layout.allocate(1)
         self._is_array = self._is_array and row.nbytes < _LARGE
 
-    def reset_lanes(self, lanes: Sequence[int], seeds: Sequence[int | None]) -> LaneResets:
+    def reset_lanes(
+        self, lanes: Sequence[int], seeds: Sequence[int | None], options: dict[str, Any] | None = None
+    ) -> LaneResets:
         """Reset the given lanes, each with its own seed.
 
         lanes: lane numbers, each once.
         seeds: as many, None draws from entropy.
+        options: of every reset, None gives none.
         """
+        more: dict[str, Any] = {} if options is None else {"options": options}
         observations = self.layout.allocate(len(lanes))
         infos: list[Info] = []
         failures: dict[int, Failure] = {}
@@ -134,8 +141,9 @@ class LaneSet:
                     self._rebuild(lane)
                 if self._skipping.has_any:
                     self._skipping.want_whole(lane)
-                observation, info = reset_pair(self._reset[lane](seed=seed))
+                observation, info = reset_pair(self._reset[lane](seed=seed, **more))
                 if self._is_fresh[lane]:
+                    self._look(lane, observation)
                     self._reset[lane] = self._limited(self._inner[lane].reset, "reset")
                     self._is_fresh[lane] = False
                 self.layout.write(observations, row, observation)
@@ -153,6 +161,13 @@ class LaneSet:
             self._birth[lane] = self._together if lane in self._rows else 0
             infos.append({} if info is None else info)
         return LaneResets(lanes, observations, infos, failures, casts)
+
+    def _look(self, lane: int, observation: Any) -> None:
+        """See whether a lane shows what it sees in an array that another lane uses as well."""
+        if self._firsts.is_shared(lane, observation) and not self._copies_seen:
+            self._copies_seen = True
+            self._step = list(map(copying, self._step))
+            self._steppers = [self._step[lane] for lane in self._company]
 
     def step_lanes(self, actions: Batch, lanes: Sequence[int], unread: Sequence[bool] | None = None) -> LaneSteps:
         """Step the given lanes and no other.
@@ -342,7 +357,8 @@ class LaneSet:
         self.envs[lane] = self._builders[lane]()
         self._inner[lane], self._limit[lane] = shortcut(self.envs[lane])
         step = self._skipping.step_of(lane, self.envs[lane], self._inner[lane].step)
-        self._step[lane] = self._limited(step, "step")
+        step = self._limited(step, "step")
+        self._step[lane] = copying(step) if self._copies_seen else step
         self._reset[lane] = self._limited(self.envs[lane].reset, "reset")
         self._is_fresh[lane] = True
         if lane in self._rows:

@@ -18,7 +18,6 @@ from rlmesh_adapters.errors import Failure
 
 from .lane_set import EnvBuilder, LaneSet, Limit
 from .metadata import metadata_of
-from .steps import LaneResets
 
 
 class LaneVectorEnv(LaneSet, VectorEnv[Any, Any, Any]):
@@ -58,16 +57,8 @@ class LaneVectorEnv(LaneSet, VectorEnv[Any, Any, Any]):
         seeds = self._seeds(seed)
         remaining = dict(options or {})
         lanes = self._masked(remaining.pop("reset_mask", None))
-        if remaining:
-            # Only gymnasium's own interface passes options on; an evaluation has none.
-            answers = [self.envs[lane].reset(seed=seeds[lane], options=remaining) for lane in lanes]
-            observations = self.layout.allocate(len(lanes))
-            for row, (observation, _) in enumerate(answers):
-                self.layout.write(observations, row, observation)
-                self._birth[lanes[row]] = self._together if lanes[row] in self._rows else 0
-            resets = LaneResets(lanes, observations, [info for _, info in answers])
-        else:
-            resets = self.reset_lanes(lanes, [seeds[lane] for lane in lanes])
+        # Only gymnasium's own interface passes options on; an evaluation has none.
+        resets = self.reset_lanes(lanes, [seeds[lane] for lane in lanes], remaining or None)
         self._raise_first(lanes, resets.failures)
         infos: dict[str, Any] = {}
         for row, lane in enumerate(lanes):

@@ -9,7 +9,10 @@ from typing import Any
 
 def metadata_of(env: Any) -> Mapping[str, Any]:
     """Return an environment's metadata; nothing where they are no mapping, or there is no environment."""
-    found = getattr(env, "metadata", None)
+    try:
+        found = getattr(env, "metadata", None)
+    except Exception:  # a property of the user's may raise anything
+        return {}
     return found if isinstance(found, Mapping) else {}
 
 

@@ -184,4 +184,5 @@ class PixelsOnRequest(gym.Wrapper[Any, Any, Any, Any]):
         frame: Any = self.env.render()
         if not isinstance(frame, np.ndarray) or frame.dtype != np.uint8:
             raise ValueError(f"render gave {type(frame).__name__}, expected an array of uint8")
-        return frame
+        # Those that render into one array would change what was handed out before.
+        return frame.copy()

@@ -46,7 +46,7 @@ def make_one(request: EnvRequest, source: EnvSpec | Any, *, may_be_vector: bool 
                 where="env.id",
                 mend="use --vectorization sync without wrappers and autoreset, or name a single environment",
             )
-        env = _limited(env, request.max_episode_steps)
+    env = _limited(env, request.max_episode_steps)
     return _outermost(_wrapped(env, request), request)
 
 
@@ -68,7 +68,7 @@ def _outermost(env: Any, request: EnvRequest) -> Any:
 
 
 def _limited(env: Any, steps: int | None) -> Any:
-    """Give a ready-made environment another time limit, in place of its own where it has one."""
+    """Give an environment another time limit, in place of each that it has, wherever it comes from."""
     if steps is None:
         return env
     limits = list(time_limits(env))

@@ -50,6 +50,15 @@ def test_so_it_is_with_plans(tmp_path: Path, flags: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("kind", ["box", "dict"])
+@pytest.mark.parametrize("flags", [*ARRANGED, {"num_envs": 4, "vectorization": "async", "env_workers": 2}])
+def test_lanes_that_see_through_one_array_see_their_own(tmp_path: Path, kind: str, flags: dict[str, Any]) -> None:
+    policy = "Reuses" if kind == "box" else "ReusesDict"
+    given = {"episodes": 9, "is_probed": False, "env_args": ("is_shared=true", f"kind={kind}"), **flags}
+    played = play(tmp_path, f"reuse_toys:{policy}", RAMP, **given)
+    assert returns_of(played) == [float(seed * sum(range(2, 10))) for seed in range(9)]
+
+
+@pytest.mark.parametrize("kind", ["box", "dict"])
 def test_a_batch_that_was_written_into_before_it_raised_is_asked_again_as_it_was(
     tmp_path: Path, kind: str
 ) -> None:

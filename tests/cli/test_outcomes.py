@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rlmesh_adapters.advisories import AdvisoryBook
 from rlmesh_cli.outcomes import InfoReader, Outcome, SuccessRule
 from rlmesh_envs.info_forms import FormedInfos, InfoForm
 
@@ -161,3 +162,34 @@ def test_infos_are_left_alone_only_where_their_form_has_nothing_to_say(keys, rul
         assert reader.ignores(infos) is is_ignored
         assert list(infos) == [dict(zip(keys, row, strict=True)) for row in ((0.5, True), (1.5, False))]
     assert not reader.ignores([{"x": 1.0}])
+
+
+@pytest.mark.parametrize("value", ["yes", 0.7, math.nan, np.array([True, False]), [True, True], object()])
+def test_a_report_of_success_that_cannot_be_read_is_told_once_with_its_count(value):
+    book = AdvisoryBook()
+    reader, outcome = InfoReader(SuccessRule(), (), book), Outcome()
+    for _ in range(3):
+        reader.read({"is_success": value}, outcome)
+    assert outcome.final is None
+    (told,) = book
+    assert (told.code, told.severity, told.count) == ("success-unreadable", "caution", 3)
+    assert told.message.startswith("`is_success` of the infos is ")
+    assert told.message.endswith(", which is neither true nor false: it does not count")
+
+
+@pytest.mark.parametrize("value", ["high", math.inf, np.array([1.0, 2.0])], ids=repr)
+def test_a_metric_that_cannot_be_read_is_told_by_its_name(value):
+    book = AdvisoryBook()
+    reader, outcome = InfoReader(SuccessRule(), ("score", "speed"), book), Outcome()
+    reader.read({"score": value, "speed": 2.0}, outcome)
+    assert outcome.reported == {"speed": 2.0}
+    (told,) = book
+    assert (told.code, told.count) == ("metric-unreadable", 1)
+    assert "`score` of the infos is " in told.message
+
+
+@pytest.mark.parametrize("info", [{}, {"is_success": None}, {"is_success": True}, {"is_success": np.float32(0)}])
+def test_what_is_readable_or_not_there_needs_no_word(info):
+    book = AdvisoryBook()
+    InfoReader(SuccessRule(), ("score",), book).read(info, Outcome())
+    assert not list(book)

@@ -6,6 +6,7 @@ Axes: M rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -149,7 +150,8 @@ class _Custom:
         name = f'custom input "{show_path(self._plan.placement)}" ({self._plan.reference})'
         for row in range(rows):
             try:
-                value = self._plan.transform(row_of(observations, row))
+                # A copy: what it writes into is what other inputs are made of, too.
+                value = self._plan.transform(deepcopy(row_of(observations, row)))
                 made.append(np.asarray(value) if isinstance(value, (int, float)) else value)
             except Exception as error:  # a function of the user's may raise anything
                 wrong[row] = f"{name}: {describe_error(error)}"

@@ -17,7 +17,7 @@ class _Only:
 
     def __init__(self, policy: object, corner: str) -> None:
         setattr(self, corner, getattr(policy, corner))
-        for name in ("reset", "close", "spec"):
+        for name in ("reset", "close", "spec", "batch_rows"):
             if hasattr(policy, name):
                 setattr(self, name, getattr(policy, name))
 
@@ -37,8 +37,9 @@ def check_agreement(findings: Findings) -> TestResult:
             return TestResult(
                 name="corners",
                 outcome="noted",
-                sentence=f"{session.plan.corner} and {name} give different first actions"
-                + (f" ({answer.failure})." if answer.failure else "."),
+                sentence=f"{name} cannot be asked by itself ({answer.failure})."
+                if answer.failure
+                else f"{session.plan.corner} and {name} give different first actions.",
                 numbers={"gap": difference(wanted, answer)},
             )
     return TestResult(
