@@ -56,7 +56,9 @@ class Bars:
 
     def look_at(self, rows: Sequence[EpisodeResult]) -> None:
         """Look at new rows, in any order; rows that are known already change nothing."""
-        self._errored.update(row.index for row in rows if row.is_error)
+        for row in rows:
+            if row.error is not None:
+                self._errored.add(row.index)
         if self._rule is not None:
             self._rule.take(rows)
 
