@@ -6,6 +6,7 @@ import contextlib
 import gc
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,13 +21,14 @@ from .progress import make_watcher
 from .records import strict_json
 from .route import read_route
 from .signals import StopOnSignal
+from .sources import split_source
 from .streams import user_output_to_stderr
 from .telling import say, say_bug, say_mistake
 
 if TYPE_CHECKING:
     from .documents import Document
     from .resuming import Resumption
-    from .schema import Flags
+    from .schema import Flags, Route
 
 
 class Request(RouteRequest, frozen=True, kw_only=True):
@@ -56,6 +58,10 @@ class Reports(Protocol):
     #: Whether standard output is one of them.
     owns_output: bool
 
+    def refuse(self, inputs: Mapping[str, Path]) -> None:
+        """Raise HarnessError if a file would take the place of an input; inputs: what a file is -> the file."""
+        ...
+
     def finish(self, evaluation: Evaluation, code: Exit) -> HarnessError | None:
         """Write what came of a run; return what kept a file from being written."""
         ...
@@ -82,6 +88,8 @@ def run(request: Request) -> Exit:
             flags = read_flags(request)
             resumption, base = _resumption(request, out, flags)
             route, digest = read_route(request.route, flags, base)
+            if reports is not None:
+                reports.refuse(_inputs(route, request.route))
             source = source_record(request.route, digest)
             watcher = make_watcher(is_silent=request.as_json or request.quiet)
             evaluation = evaluate(
@@ -136,6 +144,13 @@ def _open_reports(request: Request) -> Reports | None:
         strict=request.strict,
         as_json=request.as_json,
     )
+
+
+def _inputs(route: Route, file: Path | None) -> dict[str, Path]:
+    """Return what a run is made from, by what it is."""
+    target, _ = split_source(route.policy.source)
+    policy = {"the policy's file": Path(target)} if target.endswith(".py") else {}
+    return policy if file is None else {**policy, "the route's file": file}
 
 
 def _without_result(reports: Reports | None, code: Exit, cause: str, folder: Path | None = None) -> Exit:

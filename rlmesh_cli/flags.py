@@ -124,15 +124,15 @@ def read_flags(typed: RouteRequest) -> Flags:
     if typed.seeds is not None:
         put(("seeds",), parse_seeds(typed.seeds), "--seeds")
     if typed.success is not None:
-        put(("success",), _success(typed.success), "--success")
+        put(("success",), parse_success(typed.success), "--success")
     if typed.margins:
         put(("baseline", "margin"), list(typed.margins), "--margin")
     if typed.allowed:
         put(("baseline", "allow"), list(typed.allowed), "--allow")
     if typed.controls is not None:
-        put(("controls",), [name.strip() for name in typed.controls.split(",")], "--controls")
+        put(("controls",), parse_words(typed.controls), "--controls")
     if typed.record is not None:
-        put(("record",), [name.strip() for name in typed.record.split(",")], "--record")
+        put(("record",), parse_words(typed.record), "--record")
     if typed.ray_resources is not None:
         put(("ray_resources",), _resources(typed.ray_resources), "--ray-resources")
     if typed.metrics:
@@ -161,6 +161,11 @@ def _scalar(text: str, where: str) -> Any:
     return parse_scalar(text, where)
 
 
+def parse_words(text: str) -> list[str]:
+    """Read words such as `random,zero`."""
+    return [word.strip() for word in text.split(",")]
+
+
 def parse_seeds(text: str) -> list[int]:
     """Read seeds such as `3,1,4`, `11..15` (both ends included) or a mix of the two."""
     seeds: list[int] = []
@@ -180,7 +185,7 @@ def parse_seeds(text: str) -> list[int]:
     return seeds
 
 
-def _success(text: str) -> dict[str, Any]:
+def parse_success(text: str) -> dict[str, Any]:
     """Read a rule such as `won`, `won:any`, `won:held:10` or `return >= 475`."""
     bound = _RETURN_RULE.fullmatch(text)
     if bound is not None:

@@ -17,7 +17,7 @@ from .exits import Exit
 from .margins import parse_margins
 from .pages.extra import REPORT, check_extra
 from .protocols import check_allowed
-from .reports.writing import Target, open_target, write_report
+from .reports.writing import Target, open_target, refuse_inputs, write_report
 from .run_reader import StoredRun, find_run, read_run
 
 #: Endings of the files that a run is made of.
@@ -75,6 +75,8 @@ def _target(request: ReportRequest, runs: list[StoredRun]) -> Target:
     if request.file is not None:
         target = open_target(request.file, "--file")
         _refuse_held_files(target.path, runs)
+        for run in runs:
+            refuse_inputs([target], _inputs_of(run))
         return target
     folder = runs[-1].folder
     try:
@@ -83,6 +85,12 @@ def _target(request: ReportRequest, runs: list[StoredRun]) -> Target:
         raise HarnessError(
             error.cause, where=error.where, mend="put the page elsewhere: --file report.html"
         ) from error
+
+
+def _inputs_of(run: StoredRun) -> dict[str, Path]:
+    policy, route = (run.record.get("policy") or {}).get("file"), run.record.get("route_file")
+    found = {} if policy is None else {f"the policy's file of run `{run.name}`": Path(policy["path"])}
+    return found if route is None else {**found, f"the route's file of run `{run.name}`": Path(route)}
 
 
 def _refuse_held_files(path: Path, runs: list[StoredRun]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from rlmesh_adapters.errors import RouteError, nearest
 
 from .conversion import convert, kind_of, lookup
 from .documents import Document, KeyPath, show_path
+from .flags import parse_seeds, parse_success, parse_words
 from .schema import SECTIONS, Flags, Route, WrapperRoute
 from .sources import split_source
 
@@ -41,7 +42,7 @@ def read_route(path: Path | None, flags: Flags, base: Document | None = None) ->
             mend="begin with `version: 1`",
         )
     _refuse_unknown(document.value, Route, (), document)
-    merged = _merge(document.value, flags)
+    merged = _merge(_with_texts_read(document), flags)
     route = convert(merged, lambda path: _place(path, document, flags))
     if path is not None:
         route = _with_local_policy(route, path, flags)
@@ -53,6 +54,29 @@ def _read(path: Path) -> Document:
     from .yamls import read_document  # noqa: PLC0415 - a run without a route file does not need YAML
 
     return read_document(path)
+
+
+#: Keys whose value a file may give as the flag takes it.
+_TEXTS: dict[str, Callable[[str], Any]] = {
+    "record": parse_words,
+    "controls": parse_words,
+    "seeds": parse_seeds,
+    "success": parse_success,
+}
+#: Who writes one of these means no name of anything.
+_SWITCHES = frozenset(("yes", "no", "on", "off", "true", "false"))
+
+
+def _with_texts_read(document: Document) -> dict[str, Any]:
+    """Return a document's keys with those read that stand there as a flag takes them, such as `seeds: 11..15`."""
+    value = dict(document.value)
+    for key, parse in _TEXTS.items():
+        if isinstance(value.get(key), str) and value[key].lower() not in _SWITCHES:
+            try:
+                value[key] = parse(value[key])
+            except RouteError as error:
+                raise RouteError(error.cause, where=document.place((key,)), mend=error.mend) from None
+    return value
 
 
 def _merge(value: Mapping[str, Any], flags: Flags) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from rlmesh_adapters.errors import HarnessError
@@ -21,7 +21,7 @@ from .csv_rows import csv_text
 from .junit import junit_xml
 from .markdown import fitted, summary_markdown
 from .report import Report, read_broken_run, read_record
-from .writing import Target, open_target, refuse_shared_files, room_left, write_report
+from .writing import Target, open_target, refuse_inputs, refuse_shared_files, room_left, write_report
 
 #: GitHub refuses a step's summary as a whole if it has more bytes.
 _LARGEST_PAGE = 1 << 20
@@ -69,12 +69,21 @@ class Reporting:
         if self._page is not None:
             targets.append(self._page)
         refuse_shared_files(targets)
+        self._targets = targets
         flags = [target.flag for target in targets if target.way == "output"]
         if flags and as_json:
             raise HarnessError(
                 "standard output belongs to the JSON document", where=flags[0], mend="name a file, or drop --json"
             )
         self.owns_output = bool(flags)
+
+    def refuse(self, inputs: Mapping[str, Path]) -> None:
+        """Raise HarnessError if a report would take the place of an input; inputs: what a file is -> the file."""
+        try:
+            refuse_inputs(self._targets, inputs)
+        except HarnessError:
+            self._is_done = True  # nor is it said there why there is no result
+            raise
 
     def finish(self, evaluation: Evaluation, code: Exit) -> HarnessError | None:
         """Write the reports of a run that was played; return what kept one from being written."""

@@ -105,6 +105,22 @@ def refuse_shared_files(targets: list[Target]) -> None:
                 )
 
 
+def refuse_inputs(targets: Iterable[Target], inputs: Mapping[str, Path]) -> None:
+    """Raise HarnessError if a report would take the place of what it is made from.
+
+    inputs: what a file is -> the file.
+    """
+    for target in targets:
+        for what, path in inputs.items():
+            with contextlib.suppress(OSError):
+                if target.way != "append" and target.path.samefile(path):
+                    raise HarnessError(
+                        f"{target.path} is {what}, and a report would take its place",
+                        where=target.flag,
+                        mend="name another file",
+                    )
+
+
 def _is_same(one: Target, other: Target) -> bool:
     try:
         return one.path.samefile(other.path)

@@ -15,6 +15,7 @@ from running import finish, start
 from rlmesh_adapters.errors import HarnessError
 from rlmesh_cli import evaluation_command
 from rlmesh_cli.evaluation import RunInterruptedError
+from rlmesh_cli.evaluation_command import Request
 from rlmesh_cli.exits import Exit
 from rlmesh_cli.reports import writing
 from rlmesh_cli.reports.writing import Target, open_target, write_report
@@ -257,3 +258,21 @@ def test_run_without_reports_imports_nothing_of_them(tmp_path):
         stdout=subprocess.DEVNULL,
         check=True,
     )
+
+
+@pytest.mark.parametrize("flag", ["junit", "csv", "summary"])
+def test_file_that_a_run_is_made_from_is_not_written_over(flag, tmp_path, capsys):
+    policy, route = tmp_path / "acts.py", tmp_path / "route.yaml"
+    policy.write_text("def predict(obs):\n    return 0\n")
+    route.write_text("version: 1\nenv: {id: CartPole-v1}\npolicy: {source: acts.py}\n")
+    link = tmp_path / "link.py"
+    link.symlink_to(policy)
+    before = policy.read_text(), route.read_text()
+    for file, what in ((policy, "the policy's file"), (link, "the policy's file"), (route, "the route's file")):
+        request = Request(route=route, episodes=1, out=tmp_path / "runs", quiet=True, **{flag: file})
+        assert evaluation_command.run(request) == 2
+        said = capsys.readouterr().err
+        assert f"is {what}, and a report would take its place" in said
+        assert f"at    --{flag}" in said
+    assert (policy.read_text(), route.read_text()) == before
+    assert not (tmp_path / "runs").exists()

@@ -223,6 +223,39 @@ def test_value_that_cannot_be_meant_is_refused_at_its_path(line, read):
     assert "enum" not in str(error)
 
 
+AS_FLAGS = {
+    "seeds: 11..13": ("seeds", (11, 12, 13)),
+    "seeds: 3,1,4": ("seeds", (3, 1, 4)),
+    "record: video": ("record", ("video",)),
+    "record: steps, video": ("record", ("steps", "video")),
+    "controls: random": ("controls", ("random",)),
+}
+
+
+@pytest.mark.parametrize("line", AS_FLAGS)
+def test_value_may_stand_in_a_file_as_its_flag_takes_it(line, read):
+    name, value = AS_FLAGS[line]
+    assert getattr(read(BASE + line + "\n"), name) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "described"),
+    [
+        ("return >= 475", "return >= 475"),
+        ("won:any", "won, any step"),
+        ("won:held:3", "won, held for 3 steps"),
+        ("won", "won, last value"),
+    ],
+)
+def test_success_may_stand_in_a_file_as_its_flag_takes_it(text, described, read):
+    assert read(BASE + f"success: '{text}'\n").success_rule.describe() == described
+
+
+@pytest.mark.parametrize("line", ["seeds: 3..x", "success: 'return >= much'", "record: film"])
+def test_such_a_value_that_cannot_be_read_is_refused_at_its_line(line, read):
+    assert read.refusal(BASE + line + "\n").where.startswith(f"r.yaml:3: {line.partition(':')[0]}")
+
+
 WRONG_ENV = {
     "vectorization: snyc": ("env.vectorization", ["sync", "async", "native", "'snyc'"]),
     "autoreset: never": ("env.autoreset", ["next_step", "same_step", "disabled", "'never'"]),
