@@ -14,6 +14,8 @@ from .documents import KeyPath, shortened, show_path
 from .schema import SECTIONS, Route
 
 _PATH = re.compile(r"\.([A-Za-z_]\w*)|\[(\d+|\.\.\.)\]")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
+_NUMBERS = {"int": "a whole number", "flo": "a number"}
 _MISSING = re.compile(r"Object missing required field `(\w+)`")
 #: msgspec's words for what YAML calls otherwise.
 _WORDS = {"object": "a mapping", "array": "a list"}
@@ -92,7 +94,8 @@ def _mend(given: Any, choices: list[str], expected: str) -> str:
     if choices:
         return f"write {_one_of(choices)}"
     if isinstance(given, str) and expected.split(" ", 1)[0] in ("int", "float"):
-        return "write it without quotes if a number is meant"
+        is_number = _NUMBER.fullmatch(given.strip()) is not None
+        return "write it without quotes if a number is meant" if is_number else f"write {_NUMBERS[expected[:3]]}"
     if "a mapping" in expected:
         return "write `key: value` pairs below it, or {key: value}"
     return "write it as a list, such as [a, b]" if expected == "a list" else f"write {expected}"

@@ -177,8 +177,9 @@ def _resumption(request: Request, out: Path, flags: Flags) -> tuple[Resumption |
     if request.extend is not None:
         flags.values[("episodes",)] = extended(stored, request.extend, is_counted=request.episodes is not None)
         flags.names[("episodes",)] = "--extend"
-    is_bare = request.policy is None and request.env is None
-    return resumption, recorded_route(stored) if is_bare else None
+    # What is given stands in place of what is recorded, and is then found to be something else, or not.
+    is_whole = request.policy is not None and request.env is not None
+    return resumption, None if is_whole else recorded_route(stored)
 
 
 def exit_code(evaluation: Evaluation, *, strict: bool) -> Exit:

@@ -60,6 +60,13 @@ def load_policy(source: str, params: Mapping[str, Any]) -> PolicySource:
     target, attribute = split_source(source)
     if target.endswith(".py"):
         return _from_file(Path(target), attribute, dict(params))
+    if os.path.exists(target) and (os.sep in target or os.path.isfile(target) or target == os.curdir):
+        is_folder = os.path.isdir(target)
+        raise LoadError(
+            f"{target} is {'a folder' if is_folder else 'no .py file'}",
+            where="policy",
+            mend="name a .py file in it, such as policy.py" if is_folder else "name a .py file, such as policy.py",
+        )
     return _from_module(target, attribute, dict(params))
 
 
@@ -156,6 +163,13 @@ def _cannot_load(name: str, error: BaseException) -> LoadError:
     mend = "run the file with python to see the whole traceback"
     if isinstance(error, ModuleNotFoundError):
         mend = f"install `{error.name}`, or run where it is installed"
+    elif isinstance(error, ImportError) and "relative import" in str(error):
+        file = Path(name).resolve()
+        mend = f"it is part of a package: name it {file.parent.name}.{file.stem}, from the folder around that"
+    elif isinstance(error, SystemExit):
+        mend = 'put what the file does as a script under `if __name__ == "__main__":`'
+    elif isinstance(error, OSError) and error.filename == name:
+        return LoadError(f"{name} cannot be read: {error.strerror}", where=name, mend="see that it may be read")
     return LoadError(f"the policy cannot be loaded: {describe_error(error)}", where=_place(error, name), mend=mend)
 
 

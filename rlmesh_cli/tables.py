@@ -30,6 +30,8 @@ _FIRST, _WORST = 8, 4
 _GAP, _NARROW_GAP = 3, 1
 # An error is folded into at least this many columns of the terminal.
 _LEAST_TEXT = 10
+#: Names that many give what has another one here.
+_MEANT = {"return": "mean_return", "returns": "mean_return", "reward": "mean_return", "success": "success_rate"}
 #: Columns of the episode table that can be spared on a narrow terminal, the first one first.
 _SPARE = ("length", "end", "success")
 
@@ -257,7 +259,9 @@ def _miss_text(verdict: GateVerdict) -> str:
         if verdict.point is not None:
             point = _precise(verdict.point)
             return f"missed {verdict.gate}: {verdict.metric} is {point}, of which there is no interval"
-        meant = [] if verdict.metric in BUILT_IN else nearest(verdict.metric, BUILT_IN, limit=1)
+        named = _MEANT.get(verdict.metric)
+        meant = [named] if named else nearest(verdict.metric, BUILT_IN, limit=1)
+        meant = [] if verdict.metric in BUILT_IN else meant
         hint = f"; did you mean {meant[0]}?" if meant else ""
         return f"missed {verdict.gate}: {verdict.metric} was not measured{hint}"
     if verdict.is_open:

@@ -113,7 +113,10 @@ def parse_scalar(text: str, where: str = "value") -> Any:
     try:
         return parse_document(text, "value").value
     except RouteError as error:
-        raise RouteError(f"`{shortened(text)}`: {error.cause}", where=where, mend=error.mend) from error
+        mend = error.mend
+        if plain[0] in "*%@&!|>`":  # signs of YAML's, which begin a pattern or a name here
+            mend = f"where it is meant as it stands, put quotes into it: '\"{shortened(plain)}\"'"
+        raise RouteError(f"`{shortened(text)}`: {error.cause}", where=where, mend=mend) from error
 
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")

@@ -14,6 +14,7 @@ from .corners import Corner
 from .describe import describe
 from .documents.filling import fill_statistics
 from .documents.reading import read_spec
+from .documents.schema import DocumentError
 from .documents.spec import ModelSpec
 from .ensembles import Ensembler
 from .errors import LoadError, RouteError
@@ -30,7 +31,16 @@ def spec_of(policy: object) -> ModelSpec | None:
     except Exception:  # a user's property may raise anything
         return None
     is_document = isinstance(spec, (Mapping, ModelSpec)) or callable(getattr(spec, "to_dict", None))
-    return read_spec(spec) if is_document and not isinstance(spec, type) else None
+    if not is_document or isinstance(spec, type):
+        return None
+    try:
+        return read_spec(spec)
+    except DocumentError as error:
+        raise DocumentError(
+            error.cause,
+            path=(f"{type(policy).__name__}.spec", *error.path),
+            mend=error.mend or "correct it in the policy's spec; `rlmesh explain` reads it without a step",
+        ) from None
 
 
 def resolve_route(policy: object, contract: RouteContract) -> Resolved | None:

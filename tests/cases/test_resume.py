@@ -122,9 +122,9 @@ def test_another_policy_of_the_same_file_is_refused_by_its_name(tmp_path: Path, 
         "class Bad:\n    def predict(self, obs):\n        return 2\n"
     )
     folder = cut(play(tmp_path, f"{file}:Good", DIARY, episodes=4), 2)
-    assert resume(folder, policy=f"{file}:Bad", env=DIARY, episodes=4)[0] == 2
+    assert resume(folder, policy=f"{file}:Bad")[0] == 2
     assert "policy.name: was Good, is Bad" in capsys.readouterr().err
-    assert resume(folder, policy=f"{file}:Good", env=DIARY, episodes=4)[0] == 0
+    assert resume(folder, policy=f"{file}:Good")[0] == 0
 
 
 ENV_FILE = """
@@ -183,7 +183,7 @@ def test_a_module_that_was_edited_beside_them_is_refused(
 
 def test_an_environment_that_is_named_otherwise_is_refused(tmp_path: Path, capsys: Any) -> None:
     folder = cut(play(tmp_path, "zero", "gymnasium.envs.classic_control:CartPole-v1", episodes=4), 2)
-    assert resume(folder, policy="zero", env="CartPole-v1")[0] == 2
+    assert resume(folder, env="CartPole-v1")[0] == 2
     assert "env.named: was gymnasium.envs.classic_control:CartPole-v1, is CartPole-v1" in capsys.readouterr().err
 
 

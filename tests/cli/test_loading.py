@@ -281,3 +281,26 @@ def test_a_module_that_misses_another_one_of_a_like_name_is_not_itself_missing(t
     error = refusal("torchlike_policy")
     assert "No module named 'torchlike'" in error.cause
     assert "neither a built-in policy" in refusal("torchlike_missing.deep").cause
+
+
+def test_what_is_no_policy_file_is_told_as_what_it_is(tmp_path, monkeypatch):
+    (tmp_path / "notes.ipynb").write_text("{}")
+    (tmp_path / "pkg").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for name, what in (("notes.ipynb", "no .py file"), ("./pkg", "a folder"), (".", "a folder")):
+        error = refusal(name)
+        assert error.cause == f"{name} is {what}"
+        assert ".py file" in error.mend
+
+
+def test_file_of_a_package_is_told_by_the_name_that_it_has_there(tmp_path):
+    (tmp_path / "brain").mkdir()
+    (tmp_path / "brain" / "acts.py").write_text("from .net import W\n")
+    error = refusal(str(tmp_path / "brain" / "acts.py"))
+    assert error.mend == "it is part of a package: name it brain.acts, from the folder around that"
+
+
+def test_file_that_leaves_while_it_is_loaded_is_told_what_to_do(tmp_path):
+    text = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--lr', required=True)\n"
+    error = refusal(policy_file(tmp_path, text + "parser.parse_args([])\n"))
+    assert error.mend == 'put what the file does as a script under `if __name__ == "__main__":`'
