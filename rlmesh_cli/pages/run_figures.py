@@ -87,7 +87,7 @@ def _actuators(record: dict[str, Any]) -> Figure | None:
         parts,
         id="actuators",
         title="Action saturation",
-        caption="Share of the numbers in the policy's answers that stood at an end of their range, clipped ones too.",
+        caption="Share of the numbers in the policy's answers at an end of their range, clipped ones too.",
         unit="at an end of the range (%)",
         names="role",
     )
