@@ -122,8 +122,15 @@ _COUNTS = ("errors", "cautions", "distinct_starts")
 
 
 def check_bounds(gates: tuple[Gate, ...], on: str) -> None:
-    """Raise RouteError for a gate that cannot be held against an end of an interval."""
+    """Raise RouteError for a gate that cannot be held against an end of an interval, or that no run can meet."""
     for gate in gates:
+        if gate.metric == SUCCESS_RATE and gate.op in (*_UP, *_DOWN) and not (gate.holds(0.0) or gate.holds(1.0)):
+            share = f"; {exact(gate.bound)} % is {exact(gate.bound / 100)}" if 1 < gate.bound <= 100 else ""
+            raise RouteError(
+                f"no run can meet `{gate}`: a rate is from 0 to 1",
+                where="gates",
+                mend=f"write a bound from 0 to 1{share}",
+            )
         if on == "lower" and gate.op not in (*_UP, *_DOWN) and gate.metric not in _COUNTS:
             raise RouteError(
                 f"`{gate}` asks for one value, and an interval has two ends",

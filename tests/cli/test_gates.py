@@ -191,3 +191,19 @@ def test_a_bar_of_one_value_has_no_worse_end(text):
     mended(caught.value)
     check_bounds((parse_gate(text), parse_gate("errors == 0")), "value")
     check_bounds((parse_gate("errors == 0"),), "lower")
+
+
+@pytest.mark.parametrize(
+    "text", ["success_rate >= 90", "success_rate > 1", "success_rate < 0", "success_rate >= 101%"]
+)
+def test_bar_that_no_rate_can_meet_is_refused_before_the_run(text):
+    with pytest.raises(RouteError, match="a rate is from 0 to 1") as caught:
+        check_bounds((parse_gate(text),), "value")
+    assert ("90 % is 0.9" in mended(caught.value).mend) is (text == "success_rate >= 90")
+
+
+@pytest.mark.parametrize(
+    "text", ["success_rate >= 1", "success_rate > 0", "success_rate <= 0", "success_rate == 0.5"]
+)
+def test_bar_that_some_rate_meets_is_not_refused(text):
+    check_bounds((parse_gate(text),), "value")
