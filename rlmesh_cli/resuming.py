@@ -11,7 +11,7 @@ from rlmesh_adapters.errors import HarnessError, RouteError
 from .documents import Document
 from .records import to_plain
 from .run_reader import StoredRun, StoredRunError, find_run, list_runs, read_run
-from .sources import split_source
+from .sources import at_file, split_source
 from .store import RunStore
 
 AUTO = "auto"
@@ -146,10 +146,9 @@ def recorded_route(stored: StoredRun) -> Document:
     """
     route: dict[str, Any] = dict(stored.record["route"])
     file = (stored.record.get("policy") or {}).get("file")
-    target, attribute = split_source(str(route["policy"].get("source", "")))
-    if file is not None and target.endswith(".py"):
-        source = f"{file['path']}:{attribute}" if attribute else file["path"]
-        route["policy"] = {**route["policy"], "source": source}
+    source = str(route["policy"].get("source", ""))
+    if file is not None and split_source(source)[0].endswith(".py"):
+        route["policy"] = {**route["policy"], "source": at_file(source, file["path"])}
     return Document(f"{stored.folder.name}/run.json", route, {})
 
 

@@ -15,7 +15,7 @@ from .conversion import convert, kind_of, lookup
 from .documents import Document, KeyPath, show_path
 from .flags import parse_seeds, parse_success, parse_words
 from .schema import SECTIONS, Flags, Route, WrapperRoute
-from .sources import split_source
+from .sources import at_file, split_source
 
 #: Numbers that are finite where they are given.
 _FINITE: tuple[KeyPath, ...] = (
@@ -136,11 +136,11 @@ def _place(path: KeyPath, document: Document, flags: Flags) -> str:
 
 def _with_local_policy(route: Route, file: Path, flags: Flags) -> Route:
     """Read a policy's path that stands in a route file from that file's folder."""
-    target, attribute = split_source(route.policy.source)
+    target, _ = split_source(route.policy.source)
     if ("policy", "source") in flags.values or not target.endswith(".py"):
         return route
     local = str((file.parent / target).resolve())
-    policy = msgspec.structs.replace(route.policy, source=f"{local}:{attribute}" if attribute else local)
+    policy = msgspec.structs.replace(route.policy, source=at_file(route.policy.source, local))
     return msgspec.structs.replace(route, policy=policy)
 
 

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 
+def at_file(source: str, file: str) -> str:
+    """Return what a policy is called when its file lies elsewhere; its attribute stays."""
+    _, attribute = split_source(source)
+    return f"{file}:{attribute}" if attribute else file
+
+
 def split_source(source: str) -> tuple[str, str]:
     """Return (file or module, attribute) of `policy.py`, `policy.py:Name`, `package.module` or `...:Name`.
 

@@ -50,12 +50,6 @@ def _parts(value: Any, num_lanes: int) -> Sequence[Any]:
     return [value] * num_lanes
 
 
-def final_info(info: Info) -> Info:
-    """Return what a lane reported at its last step: its `final_info` where there is one, else its info."""
-    final = info.get("final_info")
-    return final if isinstance(final, dict) else info
-
-
 def read_flag(info: Mapping[str, Any], key: str) -> bool | None:
     """Return a yes-or-no value of an info, None if it is absent or is no single truth value.
 

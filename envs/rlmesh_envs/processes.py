@@ -133,9 +133,6 @@ class WorkerLanes:
             for position, row in enumerate(part.rows):
                 infos[row] = answer.infos[position]
             failures.update({part.rows[row]: failure for row, failure in answer.failures.items()})
-        for row, lane in enumerate(lanes):
-            if row not in failures:
-                self._lost.pop(lane, None)
         return LaneResets(lanes, observations, infos, failures, casts)
 
     def _ask_reset(

@@ -12,7 +12,7 @@ from rlmesh_adapters.errors import RouteError
 from rlmesh_cli.contracting import env_request
 from rlmesh_cli.episodes import Episode
 from rlmesh_cli.schema import Route
-from rlmesh_cli.sources import split_source
+from rlmesh_cli.sources import at_file, split_source
 from rlmesh_cli.stage import Stage
 from rlmesh_cli.tallies import Tally
 from rlmesh_cli.traces import Column
@@ -145,8 +145,8 @@ def recruited(route: Route, *, source: dict[str, Any], trusts_entrypoints: bool)
 def _placed(stage: Stage) -> Route:
     """Return the route with its policy's file by its full path, wherever the command was typed."""
     route, file = stage.route, stage.policy.file
-    target, attribute = split_source(route.policy.source)
+    target, _ = split_source(route.policy.source)
     if file is None or not target.endswith(".py"):
         return route
-    policy = msgspec.structs.replace(route.policy, source=f"{file}:{attribute}" if attribute else str(file))
+    policy = msgspec.structs.replace(route.policy, source=at_file(route.policy.source, str(file)))
     return msgspec.structs.replace(route, policy=policy)

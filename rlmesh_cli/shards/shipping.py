@@ -13,7 +13,7 @@ from rlmesh_adapters.baselines import BASELINES
 from rlmesh_adapters.errors import HarnessError
 from rlmesh_cli.episodes import EpisodeResult
 from rlmesh_cli.schema import Route
-from rlmesh_cli.sources import split_source
+from rlmesh_cli.sources import at_file, split_source
 
 from .messages import Refused, Report, Task, Word
 
@@ -38,9 +38,8 @@ class Shipment(msgspec.Struct, frozen=True, kw_only=True):
         """Return a task as a worker needs it that finds the shipment in a folder."""
         route, source = task.route, dict(task.source)
         if self.policy is not None:
-            _, attribute = split_source(route.policy.source)
-            file = os.path.join(folder, self.policy)
-            policy = msgspec.structs.replace(route.policy, source=f"{file}:{attribute}" if attribute else file)
+            source_there = at_file(route.policy.source, os.path.join(folder, self.policy))
+            policy = msgspec.structs.replace(route.policy, source=source_there)
             route = msgspec.structs.replace(route, policy=policy)
         source["route_file"] = None if self.route_file is None else os.path.join(folder, self.route_file)
         return msgspec.structs.replace(task, route=route, source=source)

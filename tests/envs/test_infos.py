@@ -11,7 +11,7 @@ from gymnasium.vector import VectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlmesh_envs.infos import final_info, read_flag, read_number, split_infos
+from rlmesh_envs.infos import read_flag, read_number, split_infos
 
 #: Lane 0 finished with success, lane 1 without, lane 2 goes on: as three versions of gymnasium say it.
 LAYOUTS = {
@@ -47,8 +47,8 @@ LAYOUTS = {
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_every_layout_gives_success_failure_and_no_report(name):
     lanes = split_infos(LAYOUTS[name], 3)
-    assert [read_flag(final_info(lane), "is_success") for lane in lanes] == [True, False, None]
-    assert [read_number(final_info(lane), "is_success") for lane in lanes] == [1.0, 0.0, None]
+    assert [read_flag(lane.get("final_info", lane), "is_success") for lane in lanes] == [True, False, None]
+    assert [read_number(lane.get("final_info", lane), "is_success") for lane in lanes] == [1.0, 0.0, None]
 
 
 def test_a_filled_in_zero_or_false_is_no_report():
@@ -123,12 +123,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(part) for part in value]
     return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
-
-
-def test_the_final_info_goes_before_the_info_of_the_next_episode():
-    assert final_info({"final_info": {"a": 1}, "a": 2}) == {"a": 1}
-    assert final_info({"a": 2}) == {"a": 2}
-    assert final_info({"final_info": {}, "a": 2}) == {}
 
 
 @pytest.mark.parametrize(
