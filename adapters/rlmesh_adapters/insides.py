@@ -7,7 +7,7 @@ what stands in classes that are the user's own.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 from .errors import is_installed_file
@@ -83,10 +83,10 @@ def _names(code: object) -> Iterator[str]:
 
 def _is_users(kind: type) -> bool:
     """Tell whether a class was written by the user, by the file that its methods are from."""
-    for value in vars(kind).values():
-        code = get_quietly(get_quietly(value, "__func__") or value, "__code__")
-        if isinstance(code, CodeType):
-            return not is_installed_file(code.co_filename)
+    for value in vars(kind).values() if kind.__module__ != "builtins" else ():
+        function = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
+        if isinstance(function, FunctionType):
+            return not is_installed_file(function.__code__.co_filename)
     return False
 
 

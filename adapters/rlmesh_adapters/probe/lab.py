@@ -25,6 +25,8 @@ from .randomness import RandomSources, global_state
 
 _ROUTE = "probe"
 _SEED = 20_240_229
+# Calls of an instance that are watched for draws: who draws does so from the beginning.
+_FEW = 2
 
 
 class Spent(Exception):  # noqa: N818 - nothing went wrong
@@ -224,9 +226,7 @@ class Session:
                 adapter.observations.evict(context.episode_id)
         lab.sources.look_into(self._policy)
         lab.sources.arrange(_SEED + noise)
-        # What it keeps of the contexts' own numbers is no source of its own.
-        given_away = {id(context.rng) for context in lab.contexts if context.drawn is not None}
-        states = lab.sources.states(but=given_away)
+        states = self._sources()
         try:
             with lab.deadline(lab.budget.seconds_left):
                 prediction = self._engine.predict(_ROUTE, given, contexts)
@@ -246,12 +246,19 @@ class Session:
             lab.complaints.append(describe_error(error))
             answers = [Answer(np.empty(0), False, describe_error(error))] * count
         else:
-            lab.draws = lab.draws or lab.sources.states(but=given_away) != states
+            lab.draws = lab.draws or self._sources() != states
             answers = self._answers(prediction, count, None if adapter is None else adapter.outputs)
             self._note_side(given, before, prediction.actions)
         lab.answers.extend(answers)
         lab.largest = max(lab.largest, scale_of(answers))
         return answers
+
+    def _sources(self) -> list[Any]:
+        """Return the states of all sources but the episodes' own, while a draw from them would be news."""
+        if self._lab.draws or len(self.asked) > _FEW:
+            return []
+        given = {id(context.rng) for context in self._lab.contexts if context.drawn is not None}
+        return self._lab.sources.states(but=given)
 
     def _contexts(self, company: Sequence[int]) -> list[EpisodeContext]:
         """Return contexts whose random numbers begin anew at each call, and go with the row, not its place."""
