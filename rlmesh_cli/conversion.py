@@ -15,7 +15,7 @@ from .schema import SECTIONS, Route
 
 _PATH = re.compile(r"\.([A-Za-z_]\w*)|\[(\d+|\.\.\.)\]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
-_NUMBERS = {"int": "a whole number", "flo": "a number"}
+_PLAIN = {"int": "a whole number", "float": "a number", "str": "text", "bool": "true or false"}
 _MISSING = re.compile(r"Object missing required field `(\w+)`")
 #: msgspec's words for what YAML calls otherwise.
 _WORDS = {"object": "a mapping", "array": "a list"}
@@ -95,7 +95,14 @@ def _mend(given: Any, choices: list[str], expected: str) -> str:
         return f"write {_one_of(choices)}"
     if isinstance(given, str) and expected.split(" ", 1)[0] in ("int", "float"):
         is_number = _NUMBER.fullmatch(given.strip()) is not None
-        return "write it without quotes if a number is meant" if is_number else f"write {_NUMBERS[expected[:3]]}"
+        return (
+            "write it without quotes if a number is meant"
+            if is_number
+            else f"write {_PLAIN[expected.split(' ', 1)[0]]}"
+        )
     if "a mapping" in expected:
         return "write `key: value` pairs below it, or {key: value}"
-    return "write it as a list, such as [a, b]" if expected == "a list" else f"write {expected}"
+    if expected == "a list":
+        return "write it as a list, such as [a, b]"
+    kind, _, range_ = expected.partition(" ")
+    return f"write {_PLAIN.get(kind, kind)} {range_}".rstrip()
