@@ -10,12 +10,14 @@ import msgspec
 from rlmesh_adapters.errors import HarnessError
 
 from .run_reader import StoredRun, list_runs, read_run
+from .store import is_open
 from .stored_evaluation import COUNTING, summary_of
 
 
 class ListedRun(msgspec.Struct, frozen=True, kw_only=True):
     """A run in a few words.
 
+    status: as in `run.json`, or `killed` where nobody is at a run that is said to be running.
     episodes: rows that count. success_rate, mean_return: of them; None if not measured.
     damage: why it cannot be read, in which case all but name and folder is None.
     """
@@ -48,12 +50,15 @@ def _listed(path: Path) -> ListedRun:
 
 def _in_words(run: StoredRun) -> ListedRun:
     summary = summary_of(run, COUNTING)
+    status = run.record["status"]
+    # Whoever was killed could not write it down.
+    is_killed = status == "running" and not is_open(run.folder)
     return ListedRun(
         name=run.name,
         folder=str(run.folder),
         env=run.record["route"]["env"]["id"],
         policy=policy_name(run.record),
-        status=run.record["status"],
+        status="killed" if is_killed else status,
         started_at=run.record["started_at"],
         episodes=summary.episodes,
         planned=summary.planned,

@@ -156,6 +156,16 @@ class RunStore:
         self._episodes.close()
 
 
+def is_open(path: Path) -> bool:
+    """Tell whether a process is at a run; where the file system knows no locks, that may be."""
+    try:
+        with (path / EPISODES).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    return False
+
+
 def _write_whole(path: Path, data: bytes) -> None:
     """Write a file in one piece: it is there whole, or as it was before."""
     partial = path.with_name(f".{path.name}.partial")

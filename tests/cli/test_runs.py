@@ -11,6 +11,7 @@ from stored import change_json, golden_copy, rows, stored, written
 from typer.testing import CliRunner
 
 from rlmesh_cli.app import app
+from rlmesh_cli.store import RunStore
 
 NAMES = ["20260101T000000Z-CartPole-v1-policy-abcd", "20260102T000000Z-CartPole-v1-policy-ef01"]
 
@@ -36,7 +37,7 @@ def test_newest_comes_first_with_its_result(parent):
         " run                                        env           policy   status     episodes           result"
         "   started                 ",
         "-" * 130,
-        f" {NAMES[1]}   CartPole-v1   [b]      running         2/3         return 0   2026-11-30 08:50:56 UTC ",
+        f" {NAMES[1]}   CartPole-v1   [b]      killed          2/3         return 0   2026-11-30 08:50:56 UTC ",
         f" {NAMES[0]}   CartPole-v1   policy   finished        4/4   success 75.0 %   2026-11-30 08:50:56 UTC ",
     ]
 
@@ -44,7 +45,7 @@ def test_newest_comes_first_with_its_result(parent):
 def test_narrow_terminal_keeps_the_names_whole(parent):
     lines = listed("--out", parent, columns=80).splitlines()
     assert lines[3:5] == [
-        f"{NAMES[1]} running       2/3       return 0",
+        f"{NAMES[1]} killed        2/3       return 0",
         f"{NAMES[0]} finished      4/4 success 75.0 %",
     ]
 
@@ -67,7 +68,7 @@ def test_json_says_the_same(parent):
         "folder": str(parent / NAMES[1]),
         "env": "CartPole-v1",
         "policy": "[b]",
-        "status": "running",
+        "status": "killed",
         "started_at": "2026-11-30T08:50:56+00:00",
         "episodes": 2,
         "planned": 3,
@@ -112,3 +113,12 @@ def test_reading_starts_neither_gymnasium_nor_scipy(verb, parent):
     )
     done = run_process([sys.executable, "-c", code], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_run_that_somebody_is_at_is_running(parent):
+    store = RunStore.reopen(parent / NAMES[1])
+    try:
+        assert f"{NAMES[1]} running " in listed("--out", parent, columns=80)
+    finally:
+        store.close()
+    assert f"{NAMES[1]} killed " in listed("--out", parent, columns=80)
