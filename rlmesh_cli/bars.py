@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,6 +67,12 @@ class Bars:
     def stopped_at(self) -> int | None:
         """After how many episodes of the plan the run is over; None if all are to be played."""
         return None if self._rule is None else self._rule.stop_at
+
+    @property
+    def counted(self) -> float:
+        """How many episodes of the plan are known to count; infinite where all do."""
+        rule = self._rule
+        return math.inf if rule is None else rule.looked_at
 
     @property
     def errors(self) -> int:

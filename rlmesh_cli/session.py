@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import math
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -260,6 +261,8 @@ class Session:
         self._record.played += len(results)
         self._unreset.see_episode()
         self._look_at(results)
+        if self._keeper is not None:
+            self._keeper.count(self._bars.counted)
 
     def _read_again(self) -> None:
         """Take the rows from disk: the end may have come between writing one and counting it."""
@@ -292,6 +295,8 @@ class Session:
         note_results(book, summary, stage.env, stage.contract, guard=stage.guard, casts=rollout.casts)
         note_frames(book, rollout.tally)
         if self._keeper is not None:
+            if status == "finished":
+                self._keeper.finish(math.inf if stopped_at is None else stopped_at)
             self._keeper.note(book, rows)
         store = self._store()
         evaluation = Evaluation(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
@@ -21,12 +22,21 @@ class Keeper:
 
     selection: which videos are kept, None keeps none. seeds: one seed an episode of the plan.
     base: rows of the run that `flips` is held against.
+    is_open_ended: whether the run may end early, so that of an episode it shows later whether it counts.
     """
 
     def __init__(
-        self, selection: Selection | None, seeds: Sequence[int], base: Iterable[EpisodeResult] = ()
+        self,
+        selection: Selection | None,
+        seeds: Sequence[int],
+        base: Iterable[EpisodeResult] = (),
+        *,
+        is_open_ended: bool = False,
     ) -> None:
         self._selection = selection
+        # Episodes of the plan before this one count; those after it, where there are any, wait with their videos.
+        self._counted: float = 0 if is_open_ended else math.inf
+        self._pending: dict[int, EpisodeResult] = {}
         self._base: dict[tuple[int | None, int], bool | None] = {}
         counts: dict[int | None, int] = defaultdict(int)
         for row in sorted(base, key=lambda row: row.index):
@@ -63,6 +73,7 @@ class Keeper:
             self._waiting.append((row, files))
             return
         if row.index in self._kept:  # its worker died before the row came, so it was played again
+            self._pending.pop(row.index, None)
             self._worst = [entry for entry in self._worst if entry[1] != row.index]
             heapq.heapify(self._worst)
             self._drop(row.index)
@@ -107,9 +118,26 @@ class Keeper:
         chosen = self._selection
         if chosen is None or chosen.kind != "worst":
             return
+        if row.index >= self._counted:
+            self._pending[row.index] = row
+            return
         heapq.heappush(self._worst, (goodness(row), row.index))
         if len(self._worst) > chosen.count:
             self._drop(heapq.heappop(self._worst)[1])
+
+    def count(self, episodes: float) -> None:
+        """Rank the episodes of the plan that count by now: the first so many."""
+        self._counted = max(self._counted, episodes)
+        for index in sorted(index for index in self._pending if index < self._counted):
+            row = self._pending.pop(index)
+            self._rank(row, self._kept[index])
+
+    def finish(self, episodes: float) -> None:
+        """Rank what counts in the end, and let go of what does not."""
+        self.count(episodes)
+        for index in self._pending:
+            self._drop(index)
+        self._pending.clear()
 
     def _drop(self, index: int) -> None:
         for name in self._kept.pop(index):

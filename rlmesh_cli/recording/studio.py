@@ -57,7 +57,7 @@ def keeper_of(route: Route, folders: Sequence[Path]) -> Keeper | None:
     check_encoder(f"{RECORD} video")
     selection = _selection(route)
     base = read_run(find_in(selection.run, folders)).rows if selection.kind == "flips" else ()
-    return Keeper(selection, route.episode_seeds, base)
+    return Keeper(selection, route.episode_seeds, base, is_open_ended=route.until is not None)
 
 
 class Played(Protocol):

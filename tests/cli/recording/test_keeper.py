@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,30 @@ def test_an_episode_that_is_delivered_twice_counts_once(store: RunStore, again: 
         take(keeper, index, return_=paid)
     kept = [0, 1] if again == 1.0 else [1, 2]
     assert store.files("videos/*") == [f"videos/ep-00000{index + 1}.mp4" for index in kept]
+
+
+@pytest.mark.parametrize("order", [range(6), (5, 4, 3, 2, 1, 0), (3, 0, 5, 1, 4, 2)])
+def test_the_worst_of_a_run_that_ends_early_are_of_those_that_count(store: RunStore, order: Iterable[int]) -> None:
+    """The rule looks in the order of the plan, and ends the run after four; the last two paid the least."""
+    keeper = Keeper(parse_selection("worst:2", "--video"), range(6), is_open_ended=True)
+    keeper.open(store)
+    ended: set[int] = set()
+    for index in order:
+        take(keeper, index, return_=10.0 - index)
+        ended.add(index)
+        keeper.count(min(4, next(one for one in range(7) if one not in ended)))
+    keeper.finish(4)
+    assert store.files("videos/*") == ["videos/ep-000003.mp4", "videos/ep-000004.mp4"]
+
+
+def test_the_worst_of_a_run_that_did_not_end_early_are_of_all(store: RunStore) -> None:
+    keeper = Keeper(parse_selection("worst:2", "--video"), range(4), is_open_ended=True)
+    keeper.open(store)
+    for index in (3, 2, 0):  # of 1 it is not known what became
+        take(keeper, index, return_=10.0 - index)
+        keeper.count(int(index == 0))
+    keeper.finish(math.inf)
+    assert store.files("videos/*") == ["videos/ep-000003.mp4", "videos/ep-000004.mp4"]
 
 
 def test_what_a_killed_sitting_had_half_written_is_gone_when_the_run_goes_on(store: RunStore) -> None:

@@ -271,3 +271,14 @@ def test_encoders_end_with_what_they_were_made_for() -> None:
             assert threading.active_count() == before + 1
     assert delivered == ["videos/ep-000001.mp4"] * 3
     assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("flags", [{}, {"num_envs": 8}, {"num_envs": 4, "workers": 2}])
+def test_the_worst_of_a_run_that_ends_early_count(tmp_path: Path, flags: dict[str, Any]) -> None:
+    seeds = ",".join(str(9 + (index * 7) % 5 - 6 * (index > 8)) for index in range(60))
+    rule = {"success": "return >= -99", "until": "width<0.5", "video": "worst:2"}
+    played = play(tmp_path, "zero", "film_toys:Clock", seeds=seeds, **rule, **flags)
+    end = played.record["stopped_at"]
+    assert 2 < end < 60
+    worst = sorted(range(end), key=lambda index: (played.rows[index]["return"], index))[:2]
+    assert numbers(played) == sorted(worst)
