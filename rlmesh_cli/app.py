@@ -17,6 +17,7 @@ from .lean import LeanGroup, Verb
 
 # Seconds for threads that are about to end.
 _PATIENCE_SECONDS = 2.0
+_POOLED = "ThreadPoolExecutor"
 
 _HELP = """Score a policy on gymnasium environments: every episode, every advisory, a number you can trust.
 
@@ -81,9 +82,10 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    code: object = 0
+    code: object = int(Exit.BUG)
     try:
         app()
+        code = 0
     except KeyboardInterrupt:  # one that came when the command had its result already
         code = int(Exit.INTERRUPTED)
         sys.exit(code)
@@ -100,15 +102,22 @@ def main() -> None:
 
 def _leave_without_others(code: object) -> None:
     """See that threads which a policy or environment left running do not keep the process for ever."""
-    others = [one for one in threading.enumerate() if not one.daemon and one is not threading.current_thread()]
+    # Those of a pool end by themselves, when they have done what they were given.
+    others = [
+        one
+        for one in threading.enumerate()
+        if not one.daemon and one is not threading.current_thread() and not one.name.startswith(_POOLED)
+    ]
     if not others:
         return
 
     def leave() -> None:
         from .telling import say  # noqa: PLC0415 - help needs nothing of it
 
-        time.sleep(_PATIENCE_SECONDS)  # those of a pool end by themselves
+        time.sleep(_PATIENCE_SECONDS)
         names = ", ".join(one.name for one in others if one.is_alive())
+        if not names:  # what keeps us now is something else, such as what was registered for the end
+            return
         say(f"rlmesh: not waiting for threads of policy or environment that go on: {names}")
         if sys.stdout is not None:
             sys.stdout.flush()

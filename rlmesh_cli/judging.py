@@ -38,7 +38,7 @@ def keep_advisories(book: AdvisoryBook, earlier: Iterable[Mapping[str, Any]]) ->
             code,
             advisory["severity"],
             message,
-            count=advisory["count"],
+            count=advisory.get("count", 1),
             subject=message if is_one_of_several else "",
         )
 

@@ -60,13 +60,8 @@ def load_policy(source: str, params: Mapping[str, Any]) -> PolicySource:
     target, attribute = split_source(source)
     if target.endswith(".py"):
         return _from_file(Path(target), attribute, dict(params))
-    if os.path.exists(target) and (os.sep in target or os.path.isfile(target) or target == os.curdir):
-        is_folder = os.path.isdir(target)
-        raise LoadError(
-            f"{target} is {'a folder' if is_folder else 'no .py file'}",
-            where="policy",
-            mend="name a .py file in it, such as policy.py" if is_folder else "name a .py file, such as policy.py",
-        )
+    if os.path.exists(target) and (os.sep in target or target.startswith(".")):
+        raise _no_policy_file(target)
     return _from_module(target, attribute, dict(params))
 
 
@@ -112,6 +107,8 @@ def _from_module(target: str, attribute: str, params: dict[str, Any]) -> PolicyS
         module = _import(target)
     except ModuleNotFoundError as error:
         if error.name is not None and f"{target}.".startswith(f"{error.name}."):
+            if os.path.exists(target):
+                raise _no_policy_file(target) from error
             raise LoadError(
                 f"`{target}` is neither a built-in policy, a .py file nor a module that can be imported",
                 where="policy",
@@ -129,6 +126,15 @@ def _from_module(target: str, attribute: str, params: dict[str, Any]) -> PolicyS
         _refuse_params(params, _MODULE, where=target, mend=_MODULE_MEND)
         return PolicySource(label, file, lambda action: module)
     return PolicySource(label, file, _builder(entry, params, f"{target}:{_name_of(entry)}"))
+
+
+def _no_policy_file(target: str) -> LoadError:
+    is_folder = os.path.isdir(target)
+    return LoadError(
+        f"{target} is {'a folder' if is_folder else 'no .py file'}",
+        where="policy",
+        mend="name a .py file in it, such as policy.py" if is_folder else "name a .py file, such as policy.py",
+    )
 
 
 def _import(name: str) -> ModuleType:

@@ -52,6 +52,8 @@ class InfoReader:
     def __init__(self, rule: SuccessRule, metrics: Sequence[str], advisories: AdvisoryBook | None = None) -> None:
         self.rule = rule
         self._advisories = advisories
+        # Key -> what is said of what cannot be read there.
+        self._unread: dict[str, str] = {}
         self.metrics = tuple(metrics)
         # A nested key can only be there if its first part is.
         self._keys = tuple((key, key.split(".", 1)[0]) for key in rule.keys)
@@ -95,18 +97,20 @@ class InfoReader:
     def _note_unread_flag(self, info: Mapping[str, Any], key: str) -> None:
         """Note a report of success that says nothing; a key with nothing behind it is none."""
         if info.get(key) is not None and self._advisories is not None:
-            message = (
-                f"`{key}` of the infos is {_shown(info[key])}, which is neither true nor false: it does not count"
-            )
+            message = self._said(key, info[key], "neither true nor false")
             self._advisories.add("success-unreadable", "caution", message, subject=key)
 
     def _note_unread_number(self, info: Mapping[str, Any], name: str) -> None:
         """Note a report of a metric that says nothing."""
         if info.get(name) is not None and self._advisories is not None:
-            message = (
-                f"`{name}` of the infos is {_shown(info[name])}, which is no finite number: it does not count"
-            )
+            message = self._said(name, info[name], "no finite number")
             self._advisories.add("metric-unreadable", "caution", message, subject=name)
+
+    def _said(self, key: str, value: Any, what: str) -> str:
+        """Return what is said of a report; of a key it is made once, for it may come at every step."""
+        if key not in self._unread:
+            self._unread[key] = f"`{key}` of the infos is {_shown(value)}, which is {what}: it does not count"
+        return self._unread[key]
 
     def read_reset(self, info: Mapping[str, Any], outcome: Outcome) -> None:
         """Take over what a reset's info reports: only whether the goal holds already."""
@@ -117,10 +121,10 @@ class InfoReader:
 
 
 def _shown(value: Any) -> str:
-    try:
-        return shortened(" ".join(repr(value).split()), _LONGEST)
-    except Exception:  # a value of the user's may raise anything when it is looked at
-        return f"a {type(value).__name__}"
+    """Return a plain value as it stands, of anything else the type: it may be large, or raise when it is shown."""
+    if isinstance(value, (str, bytes)):
+        return shortened(repr(value[:_LONGEST]), _LONGEST)
+    return repr(value) if isinstance(value, (int, float)) else f"of type {type(value).__name__}"
 
 
 class Outcome(msgspec.Struct):

@@ -110,11 +110,12 @@ def _env_files(record: Mapping[str, Any]) -> dict[str, str]:
     A file that is the policy's as well says nothing: another policy is what is to be compared.
     """
     policy = (record.get("policy", {}).get("file") or {}).get("path")
-    return {
-        Path(file["path"]).name: f"{file['sha256'][:_DIGITS]}.."
-        for file in record.get("env", {}).get("files", ())
-        if file["path"] != policy
-    }
+    found: dict[str, list[str]] = {}
+    for file in record.get("env", {}).get("files", ()):
+        if file["path"] != policy:
+            found.setdefault(Path(file["path"]).name, []).append(f"{file['sha256'][:_DIGITS]}..")
+    # Files of one name in several folders are told apart by what is in them.
+    return {name: ", ".join(sorted(hashes)) for name, hashes in found.items()}
 
 
 def _wrapper(wrapper: Any) -> Any:

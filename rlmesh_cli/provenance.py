@@ -17,7 +17,6 @@ from . import __version__
 from .guests import folder_of
 
 _GIT_SECONDS = 5.0
-_STANDARD = os.path.dirname(os.__file__)
 
 
 def versions(modules: tuple[str, ...] = ()) -> dict[str, str]:
@@ -133,11 +132,13 @@ def files_beside(modules: Iterable[str], file: Path | None) -> list[str]:
     folders |= {str(file.parent)} if file is not None else set()
     roots = tuple(os.path.join(folder, "") for folder in folders)
     loaded = {
-        getattr(module, "__file__", None) for name, module in list(sys.modules.items()) if name != "__main__"
+        getattr(module, "__dict__", {}).get("__file__")
+        for name, module in list(sys.modules.items())
+        if name != "__main__"
     }
     # As texts: with some thousand modules, paths take longer than the rest of a short run.
     near = (path for path in loaded if isinstance(path, str) and path.startswith(roots))
-    return sorted(path for path in near if not is_installed_file(path) and not path.startswith(_STANDARD))
+    return sorted(path for path in near if not is_installed_file(path))
 
 
 def weight_files(params: Mapping[str, Any], policy: object) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Any
 from rlmesh_adapters.errors import HarnessError, RouteError
 
 from .documents import Document
+from .provenance import files_of
 from .records import to_plain
 from .run_reader import StoredRun, StoredRunError, find_run, list_runs, read_run
 from .sources import at_file, split_source
@@ -77,9 +78,22 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
+def edited_modules(stored: StoredRun, record: Mapping[str, Any]) -> list[str]:
+    """Return a line for each file that a run imported, and that is not loaded yet, but another one on disk now."""
+    loaded = {file["path"] for file in record.get("modules", ())}
+    lines = []
+    for file in stored.record.get("modules", ()):
+        if file["path"] not in loaded:
+            now = next(files_of([file["path"]]), None)
+            if now is None or now["sha256"] != file["sha256"]:
+                shown = "not there" if now is None else now["sha256"][:_DIGITS]
+                lines.append(f"module {file['path']}: was {file['sha256'][:_DIGITS]}, is {shown}")
+    return lines
+
+
 def refuse_other(stored: StoredRun, record: Mapping[str, Any]) -> None:
     """Raise HarnessError, field by field, if what is to be played is not the evaluation that was begun."""
-    differing = differences(stored.record, record)
+    differing = differences(stored.record, record) + edited_modules(stored, record)
     if differing:
         raise HarnessError(
             f"this is not the evaluation that was begun in {stored.folder}:\n    " + "\n    ".join(differing),
@@ -124,7 +138,8 @@ class Resumption:
                 try:
                     stored = read_run(folder)
                     is_open = stored.record["status"] != "finished" and stored.is_seeded
-                    if is_open and not differences(stored.record, record):
+                    is_same = not (differences(stored.record, record) or edited_modules(stored, record))
+                    if is_open and is_same:
                         return self._opened(folder)
                 except HarnessError:  # damaged, or somebody is at it; another may do
                     continue

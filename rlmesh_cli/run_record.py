@@ -89,6 +89,10 @@ class RunRecord:
         if sessions:
             sessions[-1] = {**sessions[-1], "played": len(stored.every_row) - known}
         self.earlier = {**stored.record, "sessions": sessions}
+        # What was imported at the first call only is not loaded yet.
+        loaded = {file["path"] for file in self._beside}
+        earlier = stored.record.get("modules") or ()
+        self._beside += [file for file in earlier if file["path"] not in loaded]
         self._chunk_length = stored.record.get("policy", {}).get("chunk_length")
         self._actuators = stored.record.get("actuators") or ()
 

@@ -18,6 +18,7 @@ from .estimating import estimator_of
 from .evaluation import Evaluation, RunInterruptedError, summary_record
 from .followups import Followups
 from .gates import left_open
+from .guests import seeded_globals
 from .judging import keep_advisories, note_frames, note_results
 from .rollout import Rollout
 from .run_record import RunRecord
@@ -202,10 +203,11 @@ class Session:
             self._opened = store = RunStore(self._out, env=route.env.id, policy=policy.label)
             try:
                 self._write_record("running")
-            except HarnessError:
+            except HarnessError as error:
                 self._opened = None
                 store.discard()
-                raise
+                mend = "see that there is room on the disk, and that the folder may be written to"
+                raise HarnessError(error.cause, where=str(self._out), mend=mend) from error
             if self._keeper is not None:
                 self._keeper.open(self._opened)
             if self._rows:
@@ -223,7 +225,7 @@ class Session:
         watcher.begin(self._stage.route.episodes)
         began = time.perf_counter()
         try:
-            with _settled_heap():
+            with _settled_heap(), self._own_chance():
                 for results in rollout.run() if self._missing else ():
                     self._take(results, rollout.tally)
                     if self._has_too_many_errors():
@@ -248,6 +250,12 @@ class Session:
         if rollout.should_stop and status == "finished" and is_short:
             status = "interrupted"
         return status, seconds
+
+    def _own_chance(self) -> contextlib.AbstractContextManager[None]:
+        """Let a later sitting begin from other global random numbers than the first one used already."""
+        if self._record.earlier is None or not self._missing:
+            return contextlib.nullcontext()
+        return seeded_globals(self._missing[0].seed)
 
     def _take(self, results: list[EpisodeResult], tally: Tally) -> None:
         """Write rows, and then count them: what is counted is on disk."""

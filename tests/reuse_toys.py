@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 FIELD = np.zeros(2)
+REPORT: dict[str, Any] = {}
 TAGS = {"observation": {"type": "state", "role": "x/obs"}, "action": {"components": [{"role": "x/act", "dim": 1}]}}
 SPEC = {
     "input": {"type": "state", "components": ["x/obs"], "stack": 3, "dtype": "float64"},
@@ -19,29 +20,40 @@ SPEC = {
 class Ramp(gym.Env):
     """Sees (seed, t) for eight steps and pays what the action says.
 
-    kind: `box`, or `dict` with the observation under `s`. is_shared: all lanes see through one array.
+    kind: `box`, or `dict` with the observation under `s`. is_shared: all lanes see through one array, in steps or
+    `everywhere`; or they report in one `info`.
     """
 
     action_space = spaces.Box(-1e6, 1e6, (1,), np.float64)
 
-    def __init__(self, kind: str = "box", is_shared: bool = False) -> None:
+    def __init__(self, kind: str = "box", is_shared: str = "") -> None:
         box = spaces.Box(-1e6, 1e6, (2,), np.float64)
         self.kind, self.is_shared = kind, is_shared
         self.observation_space = spaces.Dict({"s": box}) if kind == "dict" else box
 
     def _see(self) -> Any:
-        seen = FIELD if self.is_shared else np.zeros(2)
+        is_first = self.t == 0
+        seen = (
+            FIELD
+            if self.is_shared == "everywhere" or (self.is_shared == "steps" and not is_first)
+            else np.zeros(2)
+        )
         seen[:] = self.seed, self.t
         return {"s": seen} if self.kind == "dict" else seen
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.seed, self.t = seed, 0
-        return self._see(), {}
+        return self._see(), self._report()
 
     def step(self, action):
         self.t += 1
-        return self._see(), float(action[0]), self.t == 8, False, {}
+        return self._see(), float(action[0]), self.t == 8, False, self._report()
+
+    def _report(self) -> dict[str, Any]:
+        report = REPORT if self.is_shared == "info" else {}
+        report.update(is_success=self.seed % 3 == 0, place=self.seed * 10 + self.t)
+        return report
 
 
 class Tired(gym.Wrapper):

@@ -5,7 +5,7 @@ Axes: M asking rows, H actions of a chunk.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -293,10 +293,11 @@ def kept_answer(answer: Any) -> Any:
         return answer
     if isinstance(answer, np.ndarray):
         return answer.copy()
-    if isinstance(answer, dict):
+    if isinstance(answer, Mapping):
         return {key: kept_answer(part) for key, part in answer.items()}
-    if answer.__class__ in (list, tuple):
-        return answer.__class__(map(kept_answer, answer))
+    if isinstance(answer, (list, tuple)):
+        parts = map(kept_answer, answer)
+        return list(parts) if isinstance(answer, list) else tuple(parts)
     try:
         return to_array(answer).copy()
     except Exception:  # the seam says what it is

@@ -55,11 +55,9 @@ class EpisodeContext:
             self._rng.bit_generator.state = drawn
 
     def twin(self) -> EpisodeContext:
-        """Return the same episode once more: what is drawn from its `rng` is not drawn from this one's."""
+        """Return the same episode with an `rng` of its own, which has not been drawn from."""
         twin = EpisodeContext(self.episode_id, self.index, self.seed, rng_seed=self._rng_seed)
         twin.step = self.step
-        if self._rng is not None:
-            twin.rng.bit_generator.state = self._rng.bit_generator.state
         return twin
 
     def __repr__(self) -> str:

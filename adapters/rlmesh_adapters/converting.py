@@ -17,7 +17,7 @@ from .documents.reading import read_spec
 from .documents.schema import DocumentError
 from .documents.spec import ModelSpec
 from .ensembles import Ensembler
-from .errors import LoadError, RouteError
+from .errors import LoadError, RouteError, faults_suppressed
 from .resolve.resolving import Resolved, resolve
 
 
@@ -26,10 +26,9 @@ def spec_of(policy: object) -> ModelSpec | None:
 
     Raises DocumentError for one that cannot be meant.
     """
-    try:
-        spec: Any = getattr(policy, "spec", None)
-    except Exception:  # a user's property may raise anything
-        return None
+    spec: Any = None
+    with faults_suppressed():  # a user's property may raise anything
+        spec = getattr(policy, "spec", None)
     is_document = isinstance(spec, (Mapping, ModelSpec)) or callable(getattr(spec, "to_dict", None))
     if not is_document or isinstance(spec, type):
         return None

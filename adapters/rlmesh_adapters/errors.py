@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 
 import msgspec
 
 # Of an exception's text; lists of mismatched weights go on for pages.
 _LONGEST = 400
-_INSTALLED = ("site-packages", "/rlmesh_adapters/", "/rlmesh_envs/", "/rlmesh_cli/")
+# Where the standard library is.
+_STANDARD = f"{traceback.__file__.rpartition('/')[0]}/"
+_INSTALLED = ("site-packages", "dist-packages", "/rlmesh_adapters/", "/rlmesh_envs/", "/rlmesh_cli/")
 
 
 class HarnessError(Exception):
@@ -67,6 +70,16 @@ def is_fault(error: BaseException) -> bool:
     Some faults are no Exception: code that leaves (SystemExit), that is cancelled, or panics in another language.
     """
     return not isinstance(error, (KeyboardInterrupt, GeneratorExit, OverdueError))
+
+
+@contextlib.contextmanager
+def faults_suppressed() -> Iterator[None]:
+    """Let nothing come out of the user's code but a wish to end; for what has no bearing on a result."""
+    try:
+        yield
+    except BaseException as error:
+        if not is_fault(error):
+            raise
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,7 +153,7 @@ def user_place(trace: TracebackType | None) -> str:
 
 def is_installed_file(filename: str) -> bool:
     """Tell whether a file is an installed package's, or ours, and so not the user's."""
-    return filename.startswith("<") or any(folder in filename for folder in _INSTALLED)
+    return filename.startswith(("<", _STANDARD)) or any(folder in filename for folder in _INSTALLED)
 
 
 def nearest(name: str, known: Iterable[str], *, limit: int = 3) -> list[str]:

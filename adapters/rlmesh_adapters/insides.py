@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
-from .errors import is_installed_file
+from .errors import is_fault, is_installed_file
 
 _MOST_OBJECTS = 20_000
 # Longer containers hold data, not parts.
 _MOST_ITEMS = 1_000
+_MOST_DECORATORS = 8
 _PLAIN = (str, bytes, int, float, complex, bool, type(None), type)
 
 
@@ -82,12 +83,22 @@ def _names(code: object) -> Iterator[str]:
 
 
 def _is_users(kind: type) -> bool:
-    """Tell whether a class was written by the user, by the file that its methods are from."""
-    for value in vars(kind).values() if kind.__module__ != "builtins" else ():
-        function = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
-        if isinstance(function, FunctionType):
-            return not is_installed_file(function.__code__.co_filename)
-    return False
+    """Tell whether a class was written by the user, by the files that its methods are from."""
+    if kind.__module__ == "builtins":
+        return False
+    functions = (_undecorated(value) for value in vars(kind).values())
+    return any(one is not None and not is_installed_file(one.__code__.co_filename) for one in functions)
+
+
+def _undecorated(value: object) -> FunctionType | None:
+    """Return the function that a class's attribute is, or that decorators were put around."""
+    for _ in range(_MOST_DECORATORS):
+        inner = value.__func__ if isinstance(value, (staticmethod, classmethod)) else None
+        inner = inner or (vars(value).get("__wrapped__") if isinstance(value, FunctionType) else None)
+        if inner is None:
+            break
+        value = inner
+    return value if isinstance(value, FunctionType) else None
 
 
 def _defined(values: dict[str, object]) -> Iterator[object]:
@@ -102,5 +113,7 @@ def get_quietly(item: object, name: str) -> Any:
     """Return an attribute, None where there is none, or where the user's own lookup raises."""
     try:
         return getattr(item, name, None)
-    except (Exception, SystemExit):
+    except BaseException as error:
+        if not is_fault(error):
+            raise
         return None

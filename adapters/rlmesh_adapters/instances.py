@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ from .batches import Batch, take_rows
 from .calls import PolicyCaller, kept_answer
 from .context import EpisodeContext
 from .corners import parameter_names
-from .errors import ActionError, Failure, failure_from, is_fault
+from .errors import ActionError, Failure, failure_from, faults_suppressed, is_fault
 from .modes import EvalMode
 from .predictions import Prediction, merge
 
@@ -216,7 +215,7 @@ def _hook(policy: Any, name: str) -> Callable[[EpisodeContext], Any] | None:
 
 def close_quietly(policy: Any) -> None:
     """Call the policy's `close` if it has one; what that raises is of no interest any more."""
-    with contextlib.suppress(Exception, SystemExit):
+    with faults_suppressed():
         close = getattr(policy, "close", None)
         if callable(close):
             close()

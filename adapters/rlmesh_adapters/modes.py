@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from .errors import faults_suppressed, is_fault
 from .insides import get_quietly, objects_inside
 
 
@@ -47,11 +48,11 @@ class EvalMode:
 def _set(module: Any, flag: bool) -> None:
     try:
         module.training = flag
-    except (Exception, SystemExit):
-        try:
+    except BaseException as error:
+        if not is_fault(error):
+            raise
+        with faults_suppressed():
             module.train(flag)
-        except (Exception, SystemExit):
-            return
 
 
 def _modules(policy: object) -> Iterator[Any]:

@@ -5,7 +5,7 @@ Axes: M asking rows, K rows of a call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from .batches import leaves, take_rows
 from .context import EpisodeContext
 from .corners import Corner
-from .errors import LoadError, describe_error, user_place
+from .errors import LoadError, describe_error, faults_suppressed, user_place
 from .outputs import to_array
 
 
@@ -101,13 +101,17 @@ def _rows_of(batch: Any, options: Mapping[str, Any]) -> int:
     return len(parts[0]) if parts else 1
 
 
-def _stand_ins(value: Any, count: int) -> Iterator[Any]:
-    """Yield so many of a row's context or state, which may be drawn from and written into without touching it."""
-    for _ in range(count):
-        try:
-            yield value.twin() if isinstance(value, EpisodeContext) else deepcopy(value)
-        except Exception:  # a state of the user's own type may refuse
-            yield value
+def _stand_ins(value: Any, count: int) -> list[Any]:
+    """Return so many of a row's context or state, which may be drawn from and written into without touching it.
+
+    All are one object: what comes of these rows is thrown away.
+    """
+    if not count:
+        return []
+    stand_in = value
+    with faults_suppressed():  # a state of the user's own type may refuse
+        stand_in = value.twin() if isinstance(value, EpisodeContext) else deepcopy(value)
+    return [stand_in] * count
 
 
 def _joined(answers: Sequence[Any]) -> Any:

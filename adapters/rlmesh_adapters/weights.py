@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .errors import faults_suppressed
 from .insides import get_quietly, is_array, objects_inside
 
 #: From so many bytes of all instances together on, it is said.
@@ -27,10 +28,10 @@ def _parameters(item: object) -> list[Any]:
     # A class attribute of that name may be anything; modules are told by their flag.
     if not callable(parameters) or not isinstance(get_quietly(item, "training"), bool):
         return []
-    try:
-        return list(parameters())
-    except (Exception, SystemExit):
-        return []
+    found: list[Any] = []
+    with faults_suppressed():
+        found.extend(parameters())
+    return found
 
 
 def _bytes_of(array: Any) -> int:

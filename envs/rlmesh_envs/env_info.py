@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Iterator
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AsyncVectorEnv
+
+from rlmesh_adapters.errors import is_installed_file
 
 from .endings import KeptEnding
 from .filming import FilmedEnv
@@ -22,8 +23,6 @@ from .rewards import RawReward, RewardTap
 if TYPE_CHECKING:
     from .foreign import ForeignLanes
 
-_INSTALLED = frozenset(("site-packages", "dist-packages"))
-_STANDARD = os.path.dirname(os.__file__)
 #: Wrappers that are not the user's.
 OURS = (RewardTap, RawReward, FilmedEnv, KeptEnding)
 
@@ -85,11 +84,7 @@ def _files(env: Any) -> tuple[str, ...]:
     """Return the source files of an environment's layers; what is installed has a version that tells it apart."""
     modules = dict.fromkeys(type(layer).__module__ for layer in _kept_layers(env))
     files = (getattr(sys.modules.get(name), "__file__", None) for name in modules)
-    return tuple(file for file in files if isinstance(file, str) and not _is_installed(file))
-
-
-def _is_installed(file: str) -> bool:
-    return file.startswith(_STANDARD) or not _INSTALLED.isdisjoint(file.split(os.sep))
+    return tuple(file for file in files if isinstance(file, str) and not is_installed_file(file))
 
 
 def _layers(env: Any) -> Iterator[str]:

@@ -1,11 +1,11 @@
-"""First looks: do lanes show what they see in one and the same array, such as one that a class keeps?
+"""First looks: do lanes show what they see in one and the same array, or info, such as one that a class keeps?
 
-All lanes are stepped before what they see is put together, so the last one's would stand in every row.
+All lanes are stepped before what they gave is put together, so the last one's would stand in every row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -13,34 +13,101 @@ import numpy as np
 
 from rlmesh_adapters.batches import leaves
 
+from .steps import Info
+
+Step = Callable[[Any], Any]
+
 
 class FirstLooks:
-    """Compares the arrays of the lanes' first observations; num_lanes: N."""
+    """Compares what the lanes gave in their first steps; those steps are kept apart already.
+
+    num_lanes: N.
+    """
 
     def __init__(self, num_lanes: int) -> None:
         self._missing = set(range(num_lanes))
-        # Kept, so that no other array comes to lie at the same place meanwhile.
-        self._seen: dict[int, tuple[int, Any]] = {}
+        # What a lane gave, kept so that nothing else comes to lie at the same place meanwhile.
+        self._given: dict[int, tuple[Any, Any]] = {}
+        # Lanes whose first step was the last one that was settled.
+        self._looked_at: set[int] = set()
+        # Numbers of the leaves of an observation that lanes share.
+        self._leaves: set[int] = set()
+        self._is_info_shared = False
 
-    def is_shared(self, lane: int, observation: Any) -> bool:
-        """Tell whether a lane's first observation lies where another lane's does."""
+    @property
+    def is_over(self) -> bool:
+        """Whether every lane was looked at."""
+        return not self._missing
+
+    @property
+    def finds_sharing(self) -> bool:
+        """Whether some lanes were found to share something."""
+        return bool(self._leaves) or self._is_info_shared
+
+    def awaits(self, lanes: Sequence[int]) -> bool:
+        """Tell whether some of these lanes were not looked at."""
+        return not self._missing.isdisjoint(lanes)
+
+    def watched(self, lane: int, step: Step) -> Step:
+        """Return a lane's step that is looked at, and whose observation and info are copies, until it was."""
         if lane not in self._missing:
-            return False
-        arrays = [leaf for leaf in leaves(observation) if isinstance(leaf, np.ndarray) and leaf.size]
-        places = [array.__array_interface__["data"][0] for array in arrays]
-        is_shared = any(self._seen.get(place, (lane, None))[0] != lane for place in places)
-        self._seen.update((place, (lane, array)) for place, array in zip(places, arrays, strict=True))
-        self._missing.discard(lane)
-        if not self._missing:
-            self._seen.clear()
-        return is_shared
+            return step
+
+        def stepped(action: Any) -> Any:
+            answer = step(action)
+            if not _is_answer(answer):
+                return answer
+            observation, *rest, info = answer
+            self._given[lane] = observation, info
+            return (deepcopy(observation), *rest, dict(info) if type(info) is dict else info)
+
+        return stepped
+
+    def settle(self, lanes: Sequence[int]) -> None:
+        """Compare what lanes gave in a step that all of them took, among them and with those before."""
+        places: dict[int, tuple[int, int]] = {}
+        infos: dict[int, int] = {}
+        for lane, (observation, info) in self._given.items():
+            for number, leaf in enumerate(leaves(observation)):
+                if isinstance(leaf, np.ndarray) and leaf.size:
+                    place = leaf.__array_interface__["data"][0]
+                    other, _ = places.setdefault(place, (lane, number))
+                    if other != lane:
+                        self._leaves.update((number, places[place][1]))
+            if type(info) is dict and infos.setdefault(id(info), lane) != lane:
+                self._is_info_shared = True
+        self._looked_at = self._missing.intersection(lanes, self._given)
+        self._missing.difference_update(lanes)
+
+    def own_info(self, lane: int, info: Info) -> Info:
+        """Return the info that a lane gave in the step that was looked at, where lanes share none."""
+        return info if self._is_info_shared or lane not in self._looked_at else self._given[lane][1]
+
+    def guarded(self, step: Step) -> Step:
+        """Return a step that gives copies of what lanes share."""
+        shared, copies_info = frozenset(self._leaves), self._is_info_shared
+
+        def stepped(action: Any) -> Any:
+            answer = step(action)
+            if not _is_answer(answer):
+                return answer
+            observation, *rest, info = answer
+            if shared:
+                observation = _copied(observation, shared, [0])
+            return (observation, *rest, dict(info) if copies_info and type(info) is dict else info)
+
+        return stepped
 
 
-def copying(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a step whose observation is its own."""
+def _is_answer(answer: Any) -> bool:
+    return isinstance(answer, tuple) and len(answer) == 5
 
-    def stepped(action: Any) -> Any:
-        observation, *rest = step(action)
-        return (deepcopy(observation), *rest)
 
-    return stepped
+def _copied(observation: Any, shared: Container[int], count: list[int]) -> Any:
+    """Return an observation with copies of some of its leaves; count: of the leaves that came before."""
+    if isinstance(observation, dict):
+        return {name: _copied(part, shared, count) for name, part in observation.items()}
+    if isinstance(observation, tuple):
+        return tuple(_copied(part, shared, count) for part in observation)
+    count[0] += 1
+    return deepcopy(observation) if count[0] - 1 in shared else observation

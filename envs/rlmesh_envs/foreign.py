@@ -6,7 +6,6 @@ Axes: N lanes, R looked-at lanes.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,7 +16,14 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 from gymnasium.vector.async_vector_env import AsyncState
 
 from rlmesh_adapters.batches import Batch, BatchLayout, copy_batch, map_leaves, put_rows, take_rows
-from rlmesh_adapters.errors import NO_FAILURES, EnvironmentBuildError, Failure, failure_from, is_fault
+from rlmesh_adapters.errors import (
+    NO_FAILURES,
+    EnvironmentBuildError,
+    Failure,
+    failure_from,
+    faults_suppressed,
+    is_fault,
+)
 from rlmesh_adapters.spaces import SpaceView, zero_value
 
 from .autoresets import autoreset_mode, check_roll, without_final
@@ -304,7 +310,7 @@ class ForeignLanes:
 
         What it raises then takes nothing away from what was played.
         """
-        with contextlib.suppress(Exception, SystemExit):
+        with faults_suppressed():
             self._close()
 
     def _close(self) -> None:

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from rlmesh_adapters.errors import faults_suppressed
+
 from .steps import Info
 
 #: Where environments report success, in the order in which we look.
@@ -77,11 +79,9 @@ def read_number(info: Mapping[str, Any], key: str) -> float | None:
             value = value[part]
     if isinstance(value, (str, bytes)) or value is None:
         return None
-    try:
+    number = math.nan
+    with faults_suppressed():  # a value of the user's may raise anything when it is looked at
         array = np.asarray(value)
-        if array.dtype.kind not in "biuf" or array.size != 1:
-            return None
-        number = float(array.reshape(-1)[0])
-    except Exception:  # a value of the user's may raise anything when it is looked at
-        return None
+        if array.dtype.kind in "biuf" and array.size == 1:
+            number = float(array.reshape(-1)[0])
     return number if math.isfinite(number) else None

@@ -5,7 +5,6 @@ Axes: N lanes, R stepped lanes.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from math import inf, isfinite
 from typing import Any
@@ -14,9 +13,9 @@ import gymnasium as gym
 import numpy as np
 
 from rlmesh_adapters.batches import Batch, BatchLayout, copy_batch, iterate_rows
-from rlmesh_adapters.errors import EnvironmentBuildError, Failure, failure_from, is_fault
+from rlmesh_adapters.errors import EnvironmentBuildError, Failure, failure_from, faults_suppressed, is_fault
 
-from .first_looks import FirstLooks, copying
+from .first_looks import FirstLooks, Step
 from .pixels import SkippingSteps
 from .shortcuts import shortcut
 from .spaces import check_alike, view_of
@@ -88,8 +87,9 @@ class LaneSet:
         # The first reset goes through every wrapper, later ones where steps go.
         self._reset: list[Callable[..., Any]] = [self._limited(env.reset, "reset") for env in self.envs]
         self._is_fresh = [True] * self.num_envs
-        self._firsts = FirstLooks(self.num_envs)
-        self._copies_seen = False
+        # Until every lane has stepped once; a lone lane shares nothing.
+        self._looks: FirstLooks | None = FirstLooks(self.num_envs) if self.num_envs > 1 else None
+        self._guard: Callable[[Step], Step] | None = None
         # The company is who stepped together last. A lane's age is the count of company steps since its
         # birth; while it is not of the company, its birth is kept as a negative age.
         self._company: tuple[int, ...] = ()
@@ -143,7 +143,6 @@ class LaneSet:
                     self._skipping.want_whole(lane)
                 observation, info = reset_pair(self._reset[lane](seed=seed, **more))
                 if self._is_fresh[lane]:
-                    self._look(lane, observation)
                     self._reset[lane] = self._limited(self._inner[lane].reset, "reset")
                     self._is_fresh[lane] = False
                 self.layout.write(observations, row, observation)
@@ -159,15 +158,25 @@ class LaneSet:
                 self.first_error = error if self.first_error is None else self.first_error
                 info = None
             self._birth[lane] = self._together if lane in self._rows else 0
-            infos.append({} if info is None else info)
+            # Lanes may hand out one dict, which the next reset writes into.
+            is_one_of_many = info and len(lanes) > 1 and info.__class__ is dict
+            infos.append({} if info is None else dict(info) if is_one_of_many else info)
         return LaneResets(lanes, observations, infos, failures, casts)
 
-    def _look(self, lane: int, observation: Any) -> None:
-        """See whether a lane shows what it sees in an array that another lane uses as well."""
-        if self._firsts.is_shared(lane, observation) and not self._copies_seen:
-            self._copies_seen = True
-            self._step = list(map(copying, self._step))
-            self._steppers = [self._step[lane] for lane in self._company]
+    def _look(self, looks: FirstLooks, infos: list[Info] | None) -> list[Info] | None:
+        """See whether the company's lanes share what they gave in their first step; return their infos."""
+        if not looks.awaits(self._company):
+            return infos
+        looks.settle(self._company)
+        if looks.finds_sharing and self._guard is None:
+            self._guard = looks.guarded
+            self._step = list(map(looks.guarded, self._step))
+        self._steppers = [self._step[lane] for lane in self._company]
+        if looks.is_over:
+            self._looks = None
+        if infos is None:
+            return None
+        return [looks.own_info(lane, info) for lane, info in zip(self._company, infos, strict=True)]
 
     def step_lanes(self, actions: Batch, lanes: Sequence[int], unread: Sequence[bool] | None = None) -> LaneSteps:
         """Step the given lanes and no other.
@@ -215,6 +224,8 @@ class LaneSet:
                 self._fail(failures, len(seen), error)
                 seen.append(_MISSING)
                 rewards.append(0.0)
+        if self._looks is not None:
+            infos = self._look(self._looks, infos)
         if not failures and self._is_array:
             # Unlike storing into a row, stacking does not repeat a short value: one look at the whole is enough.
             try:
@@ -252,6 +263,8 @@ class LaneSet:
                 raise
             self._fail(failures, 0, error)
             return self._conclude([_MISSING], [0.0], None, [], failures)
+        if self._looks is not None:
+            infos = self._look(self._looks, infos)
         if reward.__class__ is np.float64:
             reward = float(reward)
         if (
@@ -346,19 +359,22 @@ class LaneSet:
         self._rows = {lane: row for row, lane in enumerate(lanes)}
         self._together = 0
         self._set_until()
-        self._steppers = [self._step[lane] for lane in lanes]
+        looks = self._looks
+        self._steppers = [
+            self._step[lane] if looks is None else looks.watched(lane, self._step[lane]) for lane in lanes
+        ]
         self._batch_shape = (len(lanes), *self.layout.shape)
         self._batch_ndim = len(self._batch_shape)
         self._is_lone = len(lanes) == 1 and self._is_array and self._is_flat
 
     def _rebuild(self, lane: int) -> None:
-        with contextlib.suppress(Exception, SystemExit):  # what is broken may not even close
+        with faults_suppressed():  # what is broken may not even close
             self._limited(self.envs[lane].close, "close")()
         self.envs[lane] = self._builders[lane]()
         self._inner[lane], self._limit[lane] = shortcut(self.envs[lane])
         step = self._skipping.step_of(lane, self.envs[lane], self._inner[lane].step)
         step = self._limited(step, "step")
-        self._step[lane] = copying(step) if self._copies_seen else step
+        self._step[lane] = step if self._guard is None else self._guard(step)
         self._reset[lane] = self._limited(self.envs[lane].reset, "reset")
         self._is_fresh[lane] = True
         if lane in self._rows:
@@ -371,7 +387,7 @@ class LaneSet:
     def close_lanes(self) -> None:
         """Close every environment; one that cannot be closed does not stop the others."""
         for env in self.envs:
-            with contextlib.suppress(Exception, SystemExit):
+            with faults_suppressed():
                 self._limited(env.close, "close")()
 
 

@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rlmesh_adapters.errors import faults_suppressed
+
 
 def metadata_of(env: Any) -> Mapping[str, Any]:
     """Return an environment's metadata; nothing where they are no mapping, or there is no environment."""
-    try:
+    found = None
+    with faults_suppressed():  # a property of the user's may raise anything
         found = getattr(env, "metadata", None)
-    except Exception:  # a property of the user's may raise anything
-        return {}
     return found if isinstance(found, Mapping) else {}
 
 

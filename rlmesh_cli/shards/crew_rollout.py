@@ -45,6 +45,7 @@ _LOOK_SECONDS = 0.1
 _TICK_SECONDS = 0.25
 # Seconds that the first worker has for its first answer once another has given one.
 _PATIENCE_SECONDS = 2.0
+_FAR_APART = 1_000_003
 
 
 class WorkerBugError(Exception):
@@ -97,6 +98,8 @@ class CrewRollout:
         self._is_decided = False
         #: When what is held back is released all the same, because another worker's policy has answered.
         self._release_at = math.inf
+        self._first_seed = episodes[0].seed if episodes else 0
+        self._instructed = 0
         self._broken_off = 0
         self._is_mustering = self._is_closing = False
         self._tick_at = 0.0
@@ -148,8 +151,11 @@ class CrewRollout:
         task = msgspec.structs.replace(
             self._task,
             first_lane=worker * self._task.route.num_envs,
+            # No two workers, no successor and no later sitting draws what another one drew.
+            seed=self._first_seed + _FAR_APART * self._instructed,
             has_answered=worker != 0 or self._is_decided or self._stage.is_trusted,
         )
+        self._instructed += 1
         self._executor.send(worker, task)
 
     def _tick(self) -> None:

@@ -25,6 +25,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     sharing, is_cleared: what was decided before the run; see RouteContract.
     has_answered: whether a policy call that fails is a failure of its episode from the first one on.
     traced: indices of the episodes whose actions and rewards are wanted.
+    seed: what the global random numbers begin from.
     threads: most threads of numerical libraries. spec: the environment's registered spec, pickled, or None.
     """
 
@@ -37,6 +38,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     trusts_entrypoints: bool
     traced: frozenset[int]
     threads: int
+    seed: int = 0
     spec: bytes | None = None
 
     @property

@@ -61,9 +61,8 @@ def serve(channel: Channel) -> None:
             return
         try:
             limit_threads(task.threads)
-            seed = task.route.episode_seeds[0] + task.first_lane
             with (
-                seeded_globals(seed),
+                seeded_globals(task.seed),
                 staged(
                     task.route,
                     source=task.source,

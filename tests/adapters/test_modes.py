@@ -139,8 +139,21 @@ def test_nets_of_a_policy_file_are_found() -> None:
     assert not file.net.training
 
 
+def installed_decorator() -> Any:
+    """Return a decorator whose code stands in an installed package."""
+    code = compile(
+        "import functools\ndef no_grad(function):\n"
+        "    @functools.wraps(function)\n    def inner(*a):\n        return function(*a)\n    return inner\n",
+        "/lib/site-packages/torchlike/grad.py",
+        "exec",
+    )
+    names: dict[str, Any] = {}
+    exec(code, names)
+    return names["no_grad"]
+
+
 PLACES = """
-from training_nets import Net
+from training_nets import Net, no_grad
 
 NET = Net()
 
@@ -166,6 +179,17 @@ class Heir(Held):
     pass
 
 
+def decorated(function):
+    # As a package does it: what is seen of the method is the package's code.
+    return no_grad(function)
+
+
+class Decorated:
+    @decorated
+    def predict(self, obs):
+        return NET(obs)
+
+
 class Static:
     @staticmethod
     def predict(obs):
@@ -180,11 +204,13 @@ def function(obs):
 """
 
 
-@pytest.mark.parametrize("name", ["Global", "Inside", "Held", "Heir", "Static", "function"])
+@pytest.mark.parametrize("name", ["Global", "Inside", "Held", "Heir", "Decorated", "Static", "function"])
 def test_nets_that_the_file_of_a_policy_keeps_are_found_through_its_classes(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "training_nets", types.SimpleNamespace(Net=Net))
+    monkeypatch.setitem(
+        sys.modules, "training_nets", types.SimpleNamespace(Net=Net, no_grad=installed_decorator())
+    )
     (tmp_path / "placed.py").write_text(PLACES)
     module = run_file(tmp_path / "placed.py")
     found = getattr(module, name)

@@ -7,11 +7,14 @@ import os
 import random
 import sys
 import time
+import types
 from pathlib import Path
 
 import numpy as np
 import pytest
 from running import finish, play, policy, read_run, start, strict_loads, unarranged
+
+from rlmesh_cli.evaluation_command import Request, run
 
 
 def loaded(name: str) -> list[str]:
@@ -195,3 +198,51 @@ def test_numbers_of_the_episode_are_no_chance_of_the_policys_own(tmp_path: Path,
     alone, together = (play(tmp_path, str(file), "CartPole-v1", episodes=6, num_envs=lanes) for lanes in (1, 3))
     assert unarranged(together.rows) == unarranged(alone.rows)
     assert together.advisory("policy-stochastic") is None
+
+
+@pytest.mark.parametrize("flags", [{}, {"workers": 2}])
+def test_a_later_sitting_draws_other_global_random_numbers(tmp_path: Path, flags: dict[str, int]) -> None:
+    file = tmp_path / "draws.py"
+    file.write_text("import numpy as np\ndef predict(obs):\n    return int(np.random.random() > 0.5)\n")
+    played = play(tmp_path, str(file), "toys:Echo-v0", episodes=12, is_probed=False, **flags)
+    assert played.folder is not None
+    assert run(Request(resume=str(played.folder), extend=12, out=played.out, quiet=True, is_probed=False)) == 0
+    traces = read_run(played.out, 0).column("trace_hash")
+    if not flags:  # which worker plays which episode is nobody's choice
+        assert traces[:12] != traces[12:]
+    whole = play(tmp_path, str(file), "toys:Echo-v0", episodes=12, is_probed=False)
+    assert whole.column("trace_hash") == traces[:12] or flags
+
+
+@pytest.mark.parametrize(
+    "held", ["random.SystemRandom()", "threading.Thread(target=print)", "logging.getLogger('x')"], ids=str
+)
+def test_what_has_no_state_that_could_be_read_is_probed_as_ever(tmp_path: Path, held: str) -> None:
+    file = tmp_path / "holds.py"
+    file.write_text(
+        "import logging, random, threading\n"
+        f"class Policy:\n    def __init__(self):\n        self.held = {held}\n"
+        "    def predict(self, obs):\n        return 0\n"
+    )
+    played = play(tmp_path, str(file), "CartPole-v1", episodes=4, num_envs=2)
+    assert (played.code, played.record["probe"]["verdict"]) == (0, "stateless")
+
+
+def test_who_sets_a_seed_in_every_call_does_the_same_each_time(tmp_path: Path) -> None:
+    file = tmp_path / "seeds.py"
+    file.write_text(
+        "import numpy as np\ndef predict(obs):\n    np.random.seed(0)\n    return int(np.random.rand() < obs[2])\n"
+    )
+    played = play(tmp_path, str(file), "CartPole-v1", episodes=4, num_envs=2)
+    assert (played.code, played.advisory("policy-stochastic")) == (0, None)
+
+
+def test_a_lazy_module_of_somebody_else_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Lazy(types.ModuleType):
+        def __getattr__(self, name: str) -> object:
+            raise ImportError(f"{name} wants a backend")
+
+    module = Lazy("lazy_backend")
+    del module.__dict__["__spec__"]
+    monkeypatch.setitem(sys.modules, "lazy_backend", module)
+    assert play(tmp_path, "idle", "toys:Coins-v0", episodes=1).code == 0

@@ -181,6 +181,25 @@ def test_a_module_that_was_edited_beside_them_is_refused(
     assert f"module {package / 'weights.py'}: was " in capsys.readouterr().err
 
 
+def test_a_module_that_is_imported_at_the_first_call_is_looked_at_on_disk(
+    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    helper = tmp_path / "helps_late.py"
+    helper.write_text("W = 1\n")
+    file = tmp_path / "imports_late.py"
+    file.write_text("def predict(obs):\n    from helps_late import W\n    return W\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    folder = cut(play(tmp_path, str(file), DIARY, episodes=4), 2)
+    for edited, code in (("W = 1\n", 0), ("W = 2\n", 2), (None, 2)):
+        monkeypatch.delitem(sys.modules, "helps_late", raising=False)
+        helper.write_text(edited) if edited else helper.unlink()
+        assert resume(folder)[0] == code
+        if code:
+            assert f"module {helper}: was " in capsys.readouterr().err
+        else:
+            folder = cut(read_run(folder.parent, 0), 2)
+
+
 def test_an_environment_that_is_named_otherwise_is_refused(tmp_path: Path, capsys: Any) -> None:
     folder = cut(play(tmp_path, "zero", "gymnasium.envs.classic_control:CartPole-v1", episodes=4), 2)
     assert resume(folder, env="CartPole-v1")[0] == 2
@@ -486,6 +505,10 @@ def test_auto_passes_by_runs_without_seeds_of_their_own(tmp_path: Path) -> None:
     assert len(list(out.iterdir())) == 2
 
 
+def of_actions(played: Played) -> list[dict[str, Any]]:
+    return [one for one in played.record["advisories"] if one["code"].startswith("action-")]
+
+
 def test_what_a_sitting_notes_itself_is_not_noted_twice(tmp_path: Path) -> None:
     """Two actions that the environment has no place for, each an advisory of one code."""
     roles = [{"role": "x/act", "dim": 1}, {"role": "x/grip", "dim": 1}, {"role": "x/lamp", "dim": 1}]
@@ -499,12 +522,12 @@ def test_what_a_sitting_notes_itself_is_not_noted_twice(tmp_path: Path) -> None:
     document = {"version": 1, "env": {"id": "reuse_toys:Ramp"}, "policy": {"source": str(file)}, "env_tags": TAGS}
     route.write_text(json.dumps(document))
     played = play(tmp_path, None, route=route, episodes=4)
-    before = played.record["advisories"]
+    before = of_actions(played)
     assert len({one["code"] for one in before}) < len(before)
     code, again = resume(cut(played, 2))
-    assert (code, again.record["advisories"]) == (0, before)
+    assert (code, of_actions(again)) == (0, before)
     code, longer = resume(again.folder, extend=2)
-    assert (code, longer.record["advisories"]) == (0, before)
+    assert (code, of_actions(longer)) == (0, before)
 
 
 def unreadable(played: Played) -> list[tuple[str, int]]:

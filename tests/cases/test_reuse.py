@@ -50,12 +50,20 @@ def test_so_it_is_with_plans(tmp_path: Path, flags: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("kind", ["box", "dict"])
+@pytest.mark.parametrize("shared", ["steps", "everywhere", "info"])
 @pytest.mark.parametrize("flags", [*ARRANGED, {"num_envs": 4, "vectorization": "async", "env_workers": 2}])
-def test_lanes_that_see_through_one_array_see_their_own(tmp_path: Path, kind: str, flags: dict[str, Any]) -> None:
+def test_lanes_that_use_one_array_or_info_have_their_own(
+    tmp_path: Path, kind: str, shared: str, flags: dict[str, Any]
+) -> None:
     policy = "Reuses" if kind == "box" else "ReusesDict"
-    given = {"episodes": 9, "is_probed": False, "env_args": ("is_shared=true", f"kind={kind}"), **flags}
-    played = play(tmp_path, f"reuse_toys:{policy}", RAMP, **given)
+    given = {"episodes": 9, "is_probed": False, "metrics": ("place",), **flags}
+    played = play(
+        tmp_path, f"reuse_toys:{policy}", RAMP, env_args=(f"is_shared={shared}", f"kind={kind}"), **given
+    )
     assert returns_of(played) == [float(seed * sum(range(2, 10))) for seed in range(9)]
+    assert played.column("success") == [seed % 3 == 0 for seed in range(9)]
+    assert played.column("success_at_reset") == [seed % 3 == 0 for seed in range(9)]
+    assert played.column("metrics") == [{"place": seed * 10.0 + 8} for seed in range(9)]
 
 
 @pytest.mark.parametrize("kind", ["box", "dict"])

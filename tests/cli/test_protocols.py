@@ -36,7 +36,7 @@ CHANGES = {
 
 def refusal(changes, *allowed: str, of_base=None) -> str:
     with pytest.raises(ProtocolError) as caught:
-        agree(stored(ROWS, env__files=SHOP, **(of_base or {})), stored(ROWS, **changes), allowed)
+        agree(stored(ROWS, **{"env__files": SHOP, **(of_base or {})}), stored(ROWS, **changes), allowed)
     return str(mended(caught.value))
 
 
@@ -120,6 +120,17 @@ def test_what_is_no_part_of_the_protocol_may_differ(changes):
 def test_version_of_the_package_of_the_environment_counts():
     said = refusal({"versions__gym_pusht": "0.2"}, of_base={"versions__gym_pusht": "0.1"})
     assert "env.version  gym_pusht: 0.1 in BASE, gym_pusht: 0.2 in NEW" in said
+
+
+def test_files_of_one_name_in_two_folders_hide_nothing_from_one_another():
+    def files(*hashes: str) -> list[dict[str, object]]:
+        return [{"path": f"/p{place}/env.py", "bytes": 1, "sha256": one * 64} for place, one in enumerate(hashes)]
+
+    said = refusal({"env__files": files("b", "c")}, of_base={"env__files": files("a", "c")})
+    assert (
+        "env.files  env.py: aaaaaaaaaaaa.., cccccccccccc.. in BASE, env.py: bbbbbbbbbbbb.., cccccccccccc.. in"
+        in said
+    )
 
 
 def test_unknown_field_is_refused_with_the_known_ones():

@@ -13,7 +13,7 @@ import numpy as np
 
 from rlmesh_adapters.batches import Batch, row_of
 from rlmesh_adapters.documents.trees import Tree
-from rlmesh_adapters.errors import describe_error
+from rlmesh_adapters.errors import describe_error, is_fault
 from rlmesh_adapters.frames import FrameWindow
 from rlmesh_adapters.paths import show_path, walk
 from rlmesh_adapters.plans import CustomPlan, ImagePlan, ObservationPlan, StatePlan, TextPlan
@@ -153,7 +153,9 @@ class _Custom:
                 # A copy: what it writes into is what other inputs are made of, too.
                 value = self._plan.transform(deepcopy(row_of(observations, row)))
                 made.append(np.asarray(value) if isinstance(value, (int, float)) else value)
-            except Exception as error:  # a function of the user's may raise anything
+            except BaseException as error:  # a function of the user's may raise anything
+                if not is_fault(error):
+                    raise
                 wrong[row] = f"{name}: {describe_error(error)}"
         if wrong:
             raise ApplyError(wrong)

@@ -25,8 +25,6 @@ from .randomness import RandomSources, global_state
 
 _ROUTE = "probe"
 _SEED = 20_240_229
-# Calls of an instance that are watched for draws: who draws does so from the beginning.
-_FEW = 2
 
 
 class Spent(Exception):  # noqa: N818 - nothing went wrong
@@ -125,8 +123,6 @@ class Lab:
         #: The largest number among them.
         self.largest = 0.0
         self.complaints: list[str] = []
-        #: Whether a call drew from a source of random numbers that is not its episode's.
-        self.draws = False
         #: All that policies were given.
         self.contexts: list[EpisodeContext] = []
         self.sessions: list[Session] = []
@@ -173,6 +169,8 @@ class Session:
         self._kept: tuple[Any, list[bytes]] | None = None
         self._episode = 0
         self._count = 0
+        #: Of the last call with other noise: the states of the random sources before and after it.
+        self.moved: tuple[list[Any], list[Any]] = ([], [])
         #: Batches that it was asked for, in order.
         self.asked: list[Batch] = []
         self.plan: RoutePlan = self._engine.configure(_ROUTE, self._built, lab.contract)
@@ -226,7 +224,7 @@ class Session:
                 adapter.observations.evict(context.episode_id)
         lab.sources.look_into(self._policy)
         lab.sources.arrange(_SEED + noise)
-        states = self._sources()
+        states = self._sources() if noise else []
         try:
             with lab.deadline(lab.budget.seconds_left):
                 prediction = self._engine.predict(_ROUTE, given, contexts)
@@ -246,7 +244,7 @@ class Session:
             lab.complaints.append(describe_error(error))
             answers = [Answer(np.empty(0), False, describe_error(error))] * count
         else:
-            lab.draws = lab.draws or self._sources() != states
+            self.moved = (states, self._sources() if noise else [])
             answers = self._answers(prediction, count, None if adapter is None else adapter.outputs)
             self._note_side(given, before, prediction.actions)
         lab.answers.extend(answers)
@@ -254,9 +252,7 @@ class Session:
         return answers
 
     def _sources(self) -> list[Any]:
-        """Return the states of all sources but the episodes' own, while a draw from them would be news."""
-        if self._lab.draws or len(self.asked) > _FEW:
-            return []
+        """Return the states of all sources but the episodes' own."""
         given = {id(context.rng) for context in self._lab.contexts if context.drawn is not None}
         return self._lab.sources.states(but=given)
 

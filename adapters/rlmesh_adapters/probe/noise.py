@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from .answers import difference
 from .findings import Findings, is_rounding
 from .verdicts import TestResult
@@ -14,8 +17,10 @@ def check_noise(findings: Findings) -> TestResult:
     wanted = findings.fresh_answer(0)
     floor = 0.0
     draws = 2 if findings.is_short else 6
+    moved = []
     for noise in range(1, draws + 1):
         given = findings.first.ask(lab.batches[0], noise=noise)
+        moved.append(findings.first.moved)
         floor = max([floor, *(difference(one, other) for one, other in zip(wanted, given, strict=True))])
     if not is_rounding(floor, findings.scale) and not findings.hidden_floor:
         # With the random numbers of the first call it must give the first answer, or it was no noise.
@@ -31,7 +36,7 @@ def check_noise(findings: Findings) -> TestResult:
                 numbers={"row": gap.row, "gap": gap.size},
             )
     floor = max(floor, findings.hidden_floor)
-    if is_rounding(floor, findings.scale) and lab.draws:
+    if is_rounding(floor, findings.scale) and _are_drawn_from(moved):
         return TestResult(
             name="noise",
             outcome="noted",
@@ -50,4 +55,16 @@ def check_noise(findings: Findings) -> TestResult:
         outcome="noted",
         sentence=f"It draws random numbers: answers to one input differ by up to {floor:.3g}.",
         numbers={"floor": floor},
+    )
+
+
+def _are_drawn_from(moved: Sequence[tuple[list[Any], list[Any]]]) -> bool:
+    """Tell whether calls drew from some source, by its states before and after each of them.
+
+    Who sets a seed in every call moves the source as well, but to the same place, and draws the same each time.
+    """
+    sources = zip(*(zip(before, after, strict=False) for before, after in moved), strict=False)
+    return any(
+        all(before != after for before, after in states) and len({after for _, after in states}) > 1
+        for states in sources
     )

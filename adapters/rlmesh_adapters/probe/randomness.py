@@ -45,7 +45,8 @@ class RandomSources:
         """
         found = [_state_of(generator) for generator in self._found if id(generator) not in but]
         torch_state = None if self._torch is None else self._torch.get_rng_state().numpy().tobytes()
-        return [global_state(), torch_state, *found]
+        python, *numpy_state = global_state()
+        return [python, tuple(numpy_state), torch_state, *found]
 
     def restore(self) -> None:
         """Put the global sources back as they were when this object was made."""
@@ -91,4 +92,6 @@ def _generators(policy: object, torch: Any) -> Iterator[Any]:
     kinds: tuple[Any, ...] = (np.random.Generator, np.random.RandomState, random.Random)
     if torch is not None and hasattr(torch, "Generator"):
         kinds = (*kinds, torch.Generator)
-    return (item for item in objects_inside(policy) if isinstance(item, kinds))
+    # The system's own source has no state.
+    found = (item for item in objects_inside(policy) if isinstance(item, kinds))
+    return (item for item in found if not isinstance(item, random.SystemRandom))
