@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import shlex
 import sys
@@ -17,6 +16,7 @@ from .evaluate import evaluate
 from .evaluation import Evaluation, RunInterruptedError, summary_record
 from .exits import Exit
 from .flags import RouteRequest, read_flags
+from .guests import own_folder
 from .progress import make_watcher
 from .records import strict_json
 from .route import read_route
@@ -82,9 +82,8 @@ def run(request: Request) -> Exit:
         reports = _open_reports(request)
         if request.verify_lanes is not None and request.verify_lanes < 1:
             raise RouteError(f"{request.verify_lanes} episodes", where="--verify-lanes", mend="give 1 or more")
-        # A policy file may change the folder; what the user typed is meant from here.
-        out = request.out.absolute()
-        with user_output_to_stderr(), StopOnSignal() as stopper, contextlib.chdir("."):
+        with user_output_to_stderr(), StopOnSignal() as stopper, own_folder() as home:
+            out = home / request.out
             flags = read_flags(request)
             resumption, base = _resumption(request, out, flags)
             route, digest = read_route(request.route, flags, base)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from rlmesh_adapters.errors import HarnessError
 from rlmesh_envs.registry import forget_environments
 
 #: Level of a root logger that nobody has changed.
@@ -64,6 +65,25 @@ def _restore_logging(level: int, disabled: int, handlers: list[Any]) -> None:
         root.setLevel(level)
         logging.disable(disabled)
         root.handlers[:] = handlers
+
+
+@contextlib.contextmanager
+def own_folder() -> Iterator[Path]:
+    """Give the folder that a command was typed in, and come back to it, wherever user code goes meanwhile.
+
+    Raises HarnessError if it is not there any more.
+    """
+    try:
+        folder = Path.cwd()
+    except OSError as error:
+        raise HarnessError(
+            "the folder that this was typed in is not there any more", where=".", mend="go to one that is: cd"
+        ) from error
+    try:
+        yield folder
+    finally:
+        with contextlib.suppress(OSError):
+            os.chdir(folder)
 
 
 @contextlib.contextmanager

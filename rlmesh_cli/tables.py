@@ -299,5 +299,5 @@ def _return_text(paid: float | None) -> str:
 def _short(folder: Path) -> str:
     try:
         return str(folder.relative_to(Path.cwd()))
-    except ValueError:
+    except (ValueError, OSError):  # elsewhere, or nowhere any more
         return str(folder)

@@ -38,9 +38,11 @@ class EpisodeContext:
         Whatever lane, order or company an episode runs in, it draws the same numbers. Made when first used.
         """
         if self._rng is None:
-            entropy = [int(self._rng_seed) % 2**64, _POLICY_STREAM]
-            self._rng = np.random.default_rng(entropy)
+            self._rng = self._made()
         return self._rng
+
+    def _made(self) -> np.random.Generator:
+        return np.random.default_rng([int(self._rng_seed) % 2**64, _POLICY_STREAM])
 
     @property
     def drawn(self) -> Mapping[str, Any] | None:
@@ -48,11 +50,9 @@ class EpisodeContext:
         return None if self._rng is None else self._rng.bit_generator.state
 
     def draw_again(self, drawn: Mapping[str, Any] | None) -> None:
-        """Let `rng` go on from where it was."""
-        if drawn is None:
-            self._rng = None
-        elif self._rng is not None:
-            self._rng.bit_generator.state = drawn
+        """Let `rng` go on from where it was; a policy may hold the object itself."""
+        if self._rng is not None:
+            self._rng.bit_generator.state = self._made().bit_generator.state if drawn is None else drawn
 
     def twin(self) -> EpisodeContext:
         """Return the same episode with an `rng` of its own, which has not been drawn from."""

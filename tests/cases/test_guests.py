@@ -246,3 +246,27 @@ def test_a_lazy_module_of_somebody_else_is_left_alone(tmp_path: Path, monkeypatc
     del module.__dict__["__spec__"]
     monkeypatch.setitem(sys.modules, "lazy_backend", module)
     assert play(tmp_path, "idle", "toys:Coins-v0", episodes=1).code == 0
+
+
+def test_a_folder_that_user_code_removes_takes_no_result_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "home").mkdir()
+    monkeypatch.chdir(tmp_path / "home")
+    file = tmp_path / "tidies.py"
+    file.write_text(
+        f"import shutil\ndef predict(obs):\n    shutil.rmtree({str(tmp_path / 'home')!r}, True)\n    return 0\n"
+    )
+    request = Request(policy=str(file), env="toys:Coins-v0", episodes=2, out=tmp_path / "runs", quiet=True)
+    assert run(request) == 0
+    assert read_run(tmp_path / "runs", 0).record["status"] == "finished"
+
+
+def test_a_command_in_a_folder_that_is_gone_is_a_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "home").mkdir()
+    monkeypatch.chdir(tmp_path / "home")
+    (tmp_path / "home").rmdir()
+    assert run(Request(policy="zero", env="CartPole-v1", episodes=1, out=Path("runs"), quiet=True)) == 2
+    assert "the folder that this was typed in is not there any more" in capsys.readouterr().err
