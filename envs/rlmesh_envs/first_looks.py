@@ -83,6 +83,10 @@ class FirstLooks:
         """Return the info that a lane gave in the step that was looked at, where lanes share none."""
         return info if self._is_info_shared or lane not in self._looked_at else self._given[lane][1]
 
+    def forget(self) -> None:
+        """Let go of what lanes gave."""
+        self._given.clear()
+
     def guarded(self, step: Step) -> Step:
         """Return a step that gives copies of what lanes share."""
         shared, copies_info = frozenset(self._leaves), self._is_info_shared

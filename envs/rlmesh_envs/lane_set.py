@@ -159,8 +159,9 @@ class LaneSet:
                 info = None
             self._birth[lane] = self._together if lane in self._rows else 0
             # Lanes may hand out one dict, which the next reset writes into.
-            is_one_of_many = info and len(lanes) > 1 and info.__class__ is dict
-            infos.append({} if info is None else dict(info) if is_one_of_many else info)
+            if len(lanes) > 1 and info.__class__ is dict:
+                info = dict(info or {})
+            infos.append({} if info is None else info)
         return LaneResets(lanes, observations, infos, failures, casts)
 
     def _look(self, looks: FirstLooks, infos: list[Info] | None) -> list[Info] | None:
@@ -172,11 +173,12 @@ class LaneSet:
             self._guard = looks.guarded
             self._step = list(map(looks.guarded, self._step))
         self._steppers = [self._step[lane] for lane in self._company]
+        if infos is not None:
+            infos = [looks.own_info(lane, info) for lane, info in zip(self._company, infos, strict=True)]
         if looks.is_over:
+            looks.forget()
             self._looks = None
-        if infos is None:
-            return None
-        return [looks.own_info(lane, info) for lane, info in zip(self._company, infos, strict=True)]
+        return infos
 
     def step_lanes(self, actions: Batch, lanes: Sequence[int], unread: Sequence[bool] | None = None) -> LaneSteps:
         """Step the given lanes and no other.
