@@ -14,7 +14,7 @@ import msgspec
 from rlmesh_adapters.errors import HarnessError
 
 from .bars import Bars
-from .episodes import Episode, EpisodeResult
+from .episodes import Episode
 from .evaluation import Evaluation, RunInterruptedError, summary_record
 from .rollout import Rollout
 from .run_record import RunRecord
@@ -95,8 +95,7 @@ class Followups:
             return
         from .controls import judge_control, note_control, play_control  # noqa: PLC0415 - most runs have none
 
-        # What ended a worker would end us.
-        counted = {row.index for row in evaluation.rows if not _ended_a_worker(row)}
+        counted = _playable_here(evaluation)
         episodes = [episode for episode in self._record.planned if episode.index in counted]
         for name in dict.fromkeys(route.controls):
             control = play_control(
@@ -138,7 +137,7 @@ class Followups:
         """Play some episodes again on one lane with a fresh policy, and note what came of it."""
         if self._reels is None:
             return
-        counted = {row.index for row in evaluation.rows if not _ended_a_worker(row)}
+        counted = _playable_here(evaluation)
         verified = [episode for episode in self._verified if episode.index in counted]
         book = self._stage.engine.advisories
         if not verified:
@@ -181,5 +180,6 @@ class Followups:
         )
 
 
-def _ended_a_worker(row: EpisodeResult) -> bool:
-    return row.error is not None and row.error.phase == "worker"
+def _playable_here(evaluation: Evaluation) -> set[int]:
+    """Return the indices of the episodes that count; what ended a worker would end us, and is left out."""
+    return {row.index for row in evaluation.rows if row.error is None or row.error.phase != "worker"}

@@ -100,7 +100,8 @@ class PolicyCaller:
     def _ask_batch(self, batch: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
         """Ask a batched corner once for all rows."""
         spare = copy_batch(batch) if _is_worth_keeping(batch, len(episodes)) else batch
-        drawn = [episode.drawn for episode in episodes] if self.corner.wants_context else []
+        is_repeatable = self.corner.wants_context and len(episodes) > 1
+        drawn = [episode.drawn for episode in episodes] if is_repeatable else []
         try:
             raw = self._call_batch(batch, episodes)
         except ActionError:

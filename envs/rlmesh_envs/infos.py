@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rlmesh_adapters.errors import faults_suppressed
+from rlmesh_adapters.errors import is_fault
 
 from .steps import Info
 
@@ -79,9 +79,13 @@ def read_number(info: Mapping[str, Any], key: str) -> float | None:
             value = value[part]
     if isinstance(value, (str, bytes)) or value is None:
         return None
-    number = math.nan
-    with faults_suppressed():  # a value of the user's may raise anything when it is looked at
+    try:
         array = np.asarray(value)
-        if array.dtype.kind in "biuf" and array.size == 1:
-            number = float(array.reshape(-1)[0])
+        if array.dtype.kind not in "biuf" or array.size != 1:
+            return None
+        number = float(array.reshape(-1)[0])
+    except BaseException as error:  # a value of the user's may raise anything when it is looked at
+        if not is_fault(error):
+            raise
+        return None
     return number if math.isfinite(number) else None

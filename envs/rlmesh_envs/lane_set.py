@@ -159,9 +159,7 @@ class LaneSet:
                 info = None
             self._birth[lane] = self._together if lane in self._rows else 0
             # Lanes may hand out one dict, which the next reset writes into.
-            if len(lanes) > 1 and info.__class__ is dict:
-                info = dict(info or {})
-            infos.append({} if info is None else info)
+            infos.append({} if info is None else dict(info) if len(lanes) > 1 and info.__class__ is dict else info)
         return LaneResets(lanes, observations, infos, failures, casts)
 
     def _look(self, looks: FirstLooks, infos: list[Info] | None) -> list[Info] | None:
