@@ -241,6 +241,8 @@ class Session:
         seconds = time.perf_counter() - began
         # Before the last record is made, so that it can say what `close` of the policy raised.
         try:
+            if not isinstance(rollout, Rollout) and status != "interrupted":
+                rollout.see_off()
             self._record.take_down(self._stage if isinstance(rollout, Rollout) else rollout)
             self._unreset.note(self._stage.engine.advisories)
             self._stage.release()

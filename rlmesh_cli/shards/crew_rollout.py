@@ -135,8 +135,11 @@ class CrewRollout:
             self._answer(worker, is_idle=True)
 
     def run(self) -> Iterator[list[EpisodeResult]]:
-        """Yield the results of episodes as soon as they end; see Rollout.run."""
-        while self._living:
+        """Yield the results of episodes as soon as they end; see Rollout.run.
+
+        Workers may still be closing what they built; see `see_off`.
+        """
+        while not self._living <= self._left:
             results = self._hear(_LOOK_SECONDS)
             self._tick()
             if results:
@@ -145,6 +148,11 @@ class CrewRollout:
                 self._is_closing = True
                 for worker in self._living:
                     self._executor.send(worker, Stop() if self.should_stop else Close())
+
+    def see_off(self) -> None:
+        """Wait until the workers have closed policies and environments, and are gone."""
+        while self._living:
+            self._hear(_LOOK_SECONDS)
 
     def _instruct(self, worker: int) -> None:
         self._building.add(worker)
@@ -252,7 +260,10 @@ class CrewRollout:
         if self.chunk_length is None or worker == 0:
             self.chunk_length = bye.chunk_length
         self.actuators = merge_uses(self.actuators, bye.actuators)
-        return self._take_report(worker, bye.report)
+        # The first worker may have come to no call.
+        others = self._living - self._left
+        released = self._decide() if worker == 0 and (others or self._held_back) else []
+        return released + self._take_report(worker, bye.report)
 
     def _dismiss(self, worker: int, refused: Refused) -> list[EpisodeResult]:
         """Part with a worker that cannot go on; where it is the first word of the run, the run ends with it."""
@@ -267,8 +278,7 @@ class CrewRollout:
         self._idle.discard(worker)
         if worker in self._left or worker not in self._living:
             self._living.discard(worker)
-            # The first worker may come to no call.
-            return self._decide() if worker == 0 and (self._living or self._held_back) else []
+            return []
         if worker in self._building and worker not in self._successors:
             raise HarnessError(
                 f"a {self._executor.name} ended while it built policy and environments ({reason})",

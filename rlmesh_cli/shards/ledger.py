@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rlmesh_cli.episodes import Episode
 
 from .messages import Grant
 
-# A shard is at most this part of what waits, shared out over all lanes: large at first, one episode at the end.
+# A shard is this part of what waits, shared out over all lanes: large at first, one episode at the end.
 _ROUNDS = 4
 _MOST = 16
+# Where episodes are short, it is what a worker plays in so many seconds: asking for more takes a fraction of a
+# millisecond, in which it has nothing to play.
+_LEAST_SECONDS = 0.005
+_MOST_SECONDS = 0.05
 
 
 class ShardLedger:
@@ -22,11 +28,22 @@ class ShardLedger:
     What a dead worker had in hand is played again by its successor, one episode at a time: if that one dies too,
     it is known at which episode, and only this one is lost.
 
-    episodes: what is to be played. workers: W. lanes: of each worker.
+    episodes: what is to be played. workers: W. lanes: of each worker. clock: returns seconds.
     """
 
-    def __init__(self, episodes: Sequence[Episode], *, workers: int, lanes: int) -> None:
+    def __init__(
+        self,
+        episodes: Sequence[Episode],
+        *,
+        workers: int,
+        lanes: int,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
         self._waiting = deque(episodes)
+        self._clock = clock
+        # Of each worker, how many of its episodes have ended, and how many had when it was last granted some.
+        self._ended: dict[int, int] = defaultdict(int)
+        self._marks: dict[int, tuple[int, float]] = {}
         self._lanes, self._all_lanes = lanes, workers * lanes
         self._held: dict[int, dict[int, Episode]] = defaultdict(dict)
         self._lost: dict[int, deque[Episode]] = defaultdict(deque)
@@ -40,12 +57,20 @@ class ShardLedger:
             return self._noted(worker, Grant((lost.popleft(),), is_last=True))
         if not self._waiting:
             return None
-        size = max(1, min(_MOST, len(self._waiting) // (_ROUNDS * self._all_lanes)))
+        pace = self._pace(worker)
+        size = max(1, int(pace * _LEAST_SECONDS), len(self._waiting) // (_ROUNDS * self._all_lanes))
+        size = min(size, max(_MOST, int(pace * _MOST_SECONDS)))
         if worker not in self._served:  # every lane begins at once
             self._served.add(worker)
             size = max(size, self._lanes)
         count = min(size, len(self._waiting))
+        self._marks[worker] = self._ended[worker], self._clock()
         return self._noted(worker, Grant(tuple(self._waiting.popleft() for _ in range(count))))
+
+    def _pace(self, worker: int) -> float:
+        """Return how many episodes a second a worker has ended since it was last granted some."""
+        ended, then = self._marks.get(worker, (0, -math.inf))
+        return (self._ended[worker] - ended) / max(self._clock() - then, 1e-6)
 
     def _noted(self, worker: int, grant: Grant) -> Grant:
         self._held[worker].update((episode.index, episode) for episode in grant.episodes)
@@ -57,6 +82,7 @@ class ShardLedger:
         One that was lost with its worker and then came to its end is as good as any: it was not its doing.
         """
         self._held[worker].pop(index, None)
+        self._ended[worker] += 1
 
     def lose(self, worker: int) -> list[Episode]:
         """Note that a worker died; return the episodes in its hand that were tried before."""

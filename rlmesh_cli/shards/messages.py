@@ -103,6 +103,20 @@ class Report(msgspec.Struct, frozen=True):
     tally: Tally
     advisories: dict[str, Advisory]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle in a tenth of the time that its rows would take: of all words this is said most often."""
+        try:
+            return _unpacked, (msgspec.msgpack.encode(self),)
+        except (OverflowError, UnicodeEncodeError):  # a seed of more than 64 bits, a text that is none
+            return Report, (self.rows, self.tally, self.advisories)
+
+
+_REPORTS = msgspec.msgpack.Decoder(Report)
+
+
+def _unpacked(packed: bytes) -> Report:
+    return _REPORTS.decode(packed)
+
 
 class Traced(msgspec.Struct, frozen=True):
     """Rewards and actions of one episode; see traces.Column."""

@@ -99,7 +99,7 @@ class ProcessExecutor:
         is_dead = not known.process.is_alive()
         try:
             while known.connection.poll():
-                words.append(known.connection.recv())
+                words.extend(known.connection.recv())
         except (EOFError, OSError):
             is_dead = True
         if is_dead:

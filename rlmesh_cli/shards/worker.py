@@ -7,7 +7,6 @@ import threading
 import traceback
 from collections.abc import Sequence
 from queue import SimpleQueue
-from typing import Any, Protocol
 
 import msgspec
 
@@ -38,19 +37,8 @@ from .messages import (
     Traced,
     Word,
 )
+from .outbox import Channel, Outbox, opened
 from .threads import limit_threads
-
-
-class Channel(Protocol):
-    """The worker's end of what connects it with the one who keeps the books."""
-
-    def recv(self) -> Any:
-        """Wait for an order; raise EOFError if nobody is there any more."""
-        ...
-
-    def send(self, obj: Any) -> None:
-        """Say a word."""
-        ...
 
 
 def serve(channel: Channel) -> None:
@@ -59,40 +47,51 @@ def serve(channel: Channel) -> None:
         task = channel.recv()
         if not isinstance(task, Task):  # the run came to nothing before it began
             return
-        try:
-            limit_threads(task.threads)
-            with (
-                seeded_globals(task.seed),
-                staged(
-                    task.route,
-                    source=task.source,
-                    trusts_entrypoints=task.trusts_entrypoints,
-                    sharing=task.sharing,
-                    is_cleared=task.is_cleared,
-                    has_answered=task.has_answered,
-                    spec=task.spec,
-                    is_recorded=True,
-                ) as stage,
-            ):
-                ShardWorker(channel, stage, task).play()
-        except HarnessError as error:
-            channel.send(Refused(error.cause, error.where, error.mend))
-        except (EOFError, BrokenPipeError, ConnectionResetError):
-            raise
-        except BaseException:  # the traceback is worth most to the one who keeps the books
-            channel.send(Crashed(traceback.format_exc()))
+        last = _play(channel, task)
+        if last is not None:
+            channel.send([last])
     except (EOFError, BrokenPipeError, ConnectionResetError):
         return
 
 
-class ShardWorker:
-    """Plays what it is granted, and reports each episode as soon as it has ended.
+def _play(channel: Channel, task: Task) -> Word | None:
+    """Play a task; return what has to be said where it cannot be played to its end."""
+    try:
+        limit_threads(task.threads)
+        with (
+            seeded_globals(task.seed),
+            staged(
+                task.route,
+                source=task.source,
+                trusts_entrypoints=task.trusts_entrypoints,
+                sharing=task.sharing,
+                is_cleared=task.is_cleared,
+                has_answered=task.has_answered,
+                spec=task.spec,
+                is_recorded=True,
+            ) as stage,
+            opened(channel) as outbox,
+        ):
+            ShardWorker(channel, outbox, stage, task).play()
+    except HarnessError as error:
+        return Refused(error.cause, error.where, error.mend)
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        raise
+    except BaseException:  # the traceback is worth most to the one who keeps the books
+        return Crashed(traceback.format_exc())
+    return None
 
-    channel: see Channel; orders are read by a thread, so that an order to stop is heard in the middle of a game.
+
+class ShardWorker:
+    """Plays what it is granted, and reports what has ended.
+
+    channel: where orders come from; a thread reads them, so that one to stop is heard in the middle of a game.
+    outbox: what is said goes through it.
     """
 
-    def __init__(self, channel: Channel, stage: Stage, task: Task) -> None:
+    def __init__(self, channel: Channel, outbox: Outbox, stage: Stage, task: Task) -> None:
         self._channel, self._stage, self._task = channel, stage, task
+        self._say, self._say_soon = outbox.say, outbox.say_soon
         self._orders: SimpleQueue[Order] = SimpleQueue()
         self._feed = Feed(lambda is_idle: self._say(Asks(is_idle)), self._orders)
         self._rollout: Rollout | None = None
@@ -111,7 +110,7 @@ class ShardWorker:
             rollout = self._begin()
             for results in rollout.run():
                 self._unreset.see_episode()
-                self._say(self._report(results, rollout.tally))
+                self._say_soon(self._report(results, rollout.tally))
             casts = casts or rollout.casts
             in_flight += rollout.in_flight
             self._say(self._report((), rollout.tally))
@@ -155,9 +154,6 @@ class ShardWorker:
             self._orders.put(order)
             if isinstance(order, (Stop, Close)):
                 return
-
-    def _say(self, word: Word) -> None:
-        self._channel.send(word)
 
     def _report(self, results: Sequence[EpisodeResult], tally: Tally) -> Report:
         """Return what is new since the last report."""

@@ -50,10 +50,12 @@ def push(obs: np.ndarray) -> np.ndarray:
     return np.ones(len(obs), np.int64)
 
 
-def ours(policies: Path, name: str, *, lanes: int, episodes: int, vectorization: str = "sync") -> float:
+def ours(
+    policies: Path, name: str, *, lanes: int, episodes: int, vectorization: str = "sync", workers: int = 1
+) -> float:
     """Return lane-steps a second of a whole evaluation."""
     env = EnvRoute(id="CartPole-v1", vectorization=vectorization)
-    steps, seconds = evaluated(policies, name, env=env, num_envs=lanes, episodes=episodes)
+    steps, seconds = evaluated(policies, name, env=env, num_envs=lanes, episodes=episodes, workers=workers)
     return steps / seconds
 
 

@@ -1,4 +1,4 @@
-"""How episodes are shared out, what is sent to a cluster, and what is said where that cannot be."""
+"""What is sent to a cluster, and what is said where that cannot be."""
 
 from __future__ import annotations
 
@@ -10,46 +10,9 @@ import pytest
 from running import play
 
 from rlmesh_adapters.errors import HarnessError
-from rlmesh_cli.episodes import Episode
 from rlmesh_cli.schema import EnvRoute, PolicyRoute, Route
 from rlmesh_cli.shards import shipping
-from rlmesh_cli.shards.ledger import ShardLedger
 from rlmesh_cli.shards.shipping import pack
-
-
-def episodes(count: int) -> list[Episode]:
-    return [Episode(index, index) for index in range(count)]
-
-
-@pytest.mark.parametrize(("count", "workers", "lanes"), [(1000, 2, 8), (10, 3, 4), (1, 1, 1), (64, 2, 8)])
-def test_shards_become_smaller_and_hold_every_episode_once(count: int, workers: int, lanes: int) -> None:
-    ledger = ShardLedger(episodes(count), workers=workers, lanes=lanes)
-    sizes, seen = [], []
-    turn = 0
-    while (grant := ledger.grant(turn % workers)) is not None:
-        sizes.append(len(grant.episodes))
-        seen += [episode.index for episode in grant.episodes]
-        turn += 1
-    assert seen == list(range(count))
-    assert sizes[workers:] == sorted(sizes[workers:], reverse=True)
-    assert max(sizes) <= max(16, lanes)
-    assert count <= workers * lanes or sizes[-1] == 1
-
-
-def test_what_a_dead_worker_had_is_played_alone_and_once() -> None:
-    ledger = ShardLedger(episodes(6), workers=2, lanes=3)
-    ledger.grant(0)
-    ledger.grant(1)
-    assert ledger.lose(0) == []
-    first = ledger.grant(0)
-    assert first is not None
-    assert ([episode.index for episode in first.episodes], first.is_last) == ([0], True)
-    assert [episode.index for episode in ledger.lose(0)] == [0]
-    ledger.hand_over(0, 1)
-    again = ledger.grant(1)
-    assert again is not None
-    assert [episode.index for episode in again.episodes] == [1]
-    assert not ledger.is_over
 
 
 @pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="Ray is installed")
