@@ -7,9 +7,10 @@ import typer
 
 from rlmesh_cli.streams import quiet_without_reader
 
+from .options import OUTPUT, AsJson
+
 _JUDGE = "Judgement"
 _AGAIN = "Playing again"
-_SHOW = "Output"
 
 
 def compare_command(
@@ -65,11 +66,9 @@ def compare_command(
             "--trust-entrypoints", help="Import functions that a model spec names.", rich_help_panel=_AGAIN
         ),
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document and nothing else.", rich_help_panel=_SHOW)
-    ] = False,
+    as_json: AsJson = False,
     out: Annotated[
-        Path, typer.Option("--out", help="Folder that runs were put into.", rich_help_panel=_SHOW)
+        Path, typer.Option("--out", help="Folder that runs were put into.", rich_help_panel=OUTPUT)
     ] = Path("runs"),
 ) -> None:
     """Judge a run by another over the same seeds: not worse (exit 0), worse (1), or not to be told (3).

@@ -7,37 +7,20 @@ import typer
 
 from rlmesh_cli.streams import quiet_without_reader
 
-_ROUTE = "Route"
+from .options import OUTPUT, AsJson, EnvArgs, EnvId, Horizon, Policy, PolicyArgs, RouteFile, TrustEntrypoints
+
 _RUN = "Run"
 _LANES = "Lanes and workers"
 _LIMITS = "Limits"
 _JUDGE = "Judgement"
-_SHOW = "Output"
 
 
 def eval_command(
-    policy: Annotated[
-        str | None,
-        typer.Argument(
-            help="policy.py, policy.py:Name, package.module:Name, random, zero or hold.", show_default=False
-        ),
-    ] = None,
-    route: Annotated[
-        Path | None, typer.Option("--route", help="YAML file; flags override it.", rich_help_panel=_ROUTE)
-    ] = None,
-    env: Annotated[
-        str | None, typer.Option("--env", help="Environment id, or module:id.", rich_help_panel=_ROUTE)
-    ] = None,
-    env_arg: Annotated[
-        list[str] | None,
-        typer.Option("--env-arg", help="NAME=VALUE for its constructor; repeat.", rich_help_panel=_ROUTE),
-    ] = None,
-    policy_arg: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--policy-arg", help="NAME=VALUE for the policy's constructor; repeat.", rich_help_panel=_ROUTE
-        ),
-    ] = None,
+    policy: Policy = None,
+    route: RouteFile = None,
+    env: EnvId = None,
+    env_arg: EnvArgs = None,
+    policy_arg: PolicyArgs = None,
     episodes: Annotated[
         int | None, typer.Option("--episodes", "-n", help="Episodes to play (default 50).", rich_help_panel=_RUN)
     ] = None,
@@ -74,9 +57,7 @@ def eval_command(
         str | None,
         typer.Option("--seeds", help="One seed an episode: 3,1,4 or 11..15.", rich_help_panel=_RUN),
     ] = None,
-    horizon: Annotated[
-        int | None, typer.Option("--horizon", help="Actions executed a call (default 1).", rich_help_panel=_RUN)
-    ] = None,
+    horizon: Horizon = None,
     max_episode_steps: Annotated[
         int | None,
         typer.Option("--max-episode-steps", help="Replaces the environment's own limit.", rich_help_panel=_LIMITS),
@@ -260,12 +241,7 @@ def eval_command(
         bool,
         typer.Option("--force", help="Run what the probe refuses; the run says so.", rich_help_panel=_RUN),
     ] = False,
-    trust_entrypoints: Annotated[
-        bool,
-        typer.Option(
-            "--trust-entrypoints", help="Import and run functions that a model spec names.", rich_help_panel=_RUN
-        ),
-    ] = False,
+    trust_entrypoints: TrustEntrypoints = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Cautions count as a missed bar.", rich_help_panel=_JUDGE)
     ] = False,
@@ -274,7 +250,7 @@ def eval_command(
         typer.Option(
             "--record",
             help="Keep what passed in each episode, and what it looked like: steps, video, or steps,video.",
-            rich_help_panel=_SHOW,
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     video: Annotated[
@@ -282,25 +258,23 @@ def eval_command(
         typer.Option(
             "--video",
             help="Record videos of these episodes: all, failures, first:N, worst:N or flips:RUN.",
-            rich_help_panel=_SHOW,
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     out: Annotated[
-        Path, typer.Option("--out", help="Folder that the run's own folder is put into.", rich_help_panel=_SHOW)
+        Path, typer.Option("--out", help="Folder that the run's own folder is put into.", rich_help_panel=OUTPUT)
     ] = Path("runs"),
-    show_all: Annotated[bool, typer.Option("--all", help="List every episode.", rich_help_panel=_SHOW)] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document and nothing else.", rich_help_panel=_SHOW)
-    ] = False,
+    show_all: Annotated[bool, typer.Option("--all", help="List every episode.", rich_help_panel=OUTPUT)] = False,
+    as_json: AsJson = False,
     quiet: Annotated[
         bool,
         typer.Option(
-            "--quiet", "-q", help="Print only what was missed and where the run is.", rich_help_panel=_SHOW
+            "--quiet", "-q", help="Print only what was missed and where the run is.", rich_help_panel=OUTPUT
         ),
     ] = False,
     junit: Annotated[
         Path | None,
-        typer.Option("--junit", help="Write bars and errored episodes as JUnit XML.", rich_help_panel=_SHOW),
+        typer.Option("--junit", help="Write bars and errored episodes as JUnit XML.", rich_help_panel=OUTPUT),
     ] = None,
     summary: Annotated[
         Path | None,
@@ -308,17 +282,17 @@ def eval_command(
             "--summary",
             envvar="GITHUB_STEP_SUMMARY",
             help="Write the result as a page of markdown.",
-            rich_help_panel=_SHOW,
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     csv: Annotated[
-        Path | None, typer.Option("--csv", help="Write a line for each episode.", rich_help_panel=_SHOW)
+        Path | None, typer.Option("--csv", help="Write a line for each episode.", rich_help_panel=OUTPUT)
     ] = None,
     report: Annotated[
-        bool, typer.Option("--report", help="Write report.html into the run's folder.", rich_help_panel=_SHOW)
+        bool, typer.Option("--report", help="Write report.html into the run's folder.", rich_help_panel=OUTPUT)
     ] = False,
     report_file: Annotated[
-        Path | None, typer.Option("--report-file", help="Write that page here instead.", rich_help_panel=_SHOW)
+        Path | None, typer.Option("--report-file", help="Write that page here instead.", rich_help_panel=OUTPUT)
     ] = None,
 ) -> None:
     """Score a policy: play seeded episodes, print what happened, write the run.
