@@ -24,10 +24,10 @@ from .checks import (
     text,
 )
 from .encodings import CustomEncoding, accepted_or_custom, written
-from .schema import DocumentError, Record, entry, kind_name, mapping
+from .schema import DocumentError, Record, entry, kind_name
 from .statistics import Statistics
 from .tags import FLIPS, ORDERS
-from .trees import Tree, UnknownLeaf, parse_tree
+from .trees import Tree, parse_leaf, parse_tree
 
 
 def _normalize(value: Any) -> bool | tuple[float, float]:
@@ -251,18 +251,7 @@ _LEAVES: dict[str, type[Record]] = {leaf.leaf_type: leaf for leaf in (Image, Con
 
 
 def _leaf(value: Any) -> Record:
-    if isinstance(value, State):
-        return Concat(value)
-    if isinstance(value, (Image, Concat, Text, Custom, UnknownLeaf)):
-        return value
-    if isinstance(value, Record):
-        raise DocumentError(f"{value.what} cannot stand in a model's input")
-    known = _LEAVES.get(value["type"])
-    if known is not None:
-        return known.parse(value)
-    raw = mapping(value, f"a leaf of type {value['type']}")
-    role = raw.get("role")
-    return UnknownLeaf(type=value["type"], role=role if isinstance(role, str) else "", raw=raw)
+    return Concat(value) if isinstance(value, State) else parse_leaf(value, _LEAVES, "a model's input")
 
 
 def _input(value: Any) -> Tree:

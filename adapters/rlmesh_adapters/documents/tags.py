@@ -10,8 +10,8 @@ from rlmesh_adapters.plans import Ends
 from .actions import Action
 from .checks import count, ends, flag, nullable, one_of, pair, text
 from .encodings import accepted, written
-from .schema import DocumentError, Record, entry, kind_name, mapping
-from .trees import Tree, UnknownLeaf, parse_tree
+from .schema import DocumentError, Record, entry, kind_name
+from .trees import Tree, parse_leaf, parse_tree
 
 _LAYOUT = one_of("hwc", "chw")
 ORDERS = ("rgb", "bgr")
@@ -147,16 +147,7 @@ _LEAVES: dict[str, type[Record]] = {leaf.leaf_type: leaf for leaf in (ImageTag, 
 
 
 def _leaf(value: Any) -> Record:
-    if isinstance(value, (ImageTag, StateTag, TextTag, Split, UnknownLeaf)):
-        return value
-    if isinstance(value, Record):
-        raise DocumentError(f"{value.what} cannot stand in an observation")
-    known = _LEAVES.get(value["type"])
-    if known is not None:
-        return known.parse(value)
-    raw = mapping(value, f"a leaf of type {value['type']}")
-    role = raw.get("role")
-    return UnknownLeaf(type=value["type"], role=role if isinstance(role, str) else "", raw=raw)
+    return parse_leaf(value, _LEAVES, "an observation")
 
 
 def _observation(value: Any) -> Tree:

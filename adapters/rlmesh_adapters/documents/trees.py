@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from rlmesh_adapters.paths import NodePath
 
-from .schema import DocumentError, Record, kind_name, plain, short
+from .schema import DocumentError, Record, kind_name, mapping, plain, short
 
 #: A leaf, or a dict or tuple of trees.
 Tree = Any
@@ -65,6 +65,24 @@ def _within(segment: str | int, part: Any, leaf: Callable[[Any], Record], where:
         return parse_tree(part, leaf, where, depth + 1)
     except DocumentError as error:
         raise error.within(segment) from None
+
+
+def parse_leaf(value: Any, known: Mapping[str, type[Record]], where: str) -> Record:
+    """Read a leaf of one of the known kinds, or keep it as it came.
+
+    value: a mapping with a text under `type`, or an object. known: the kinds, by their `type`.
+    where: `an observation`, for messages.
+    """
+    if isinstance(value, Record):
+        if not isinstance(value, (*known.values(), UnknownLeaf)):
+            raise DocumentError(f"{value.what} cannot stand in {where}")
+        return value
+    kind = known.get(value["type"])
+    if kind is not None:
+        return kind.parse(value)
+    raw = mapping(value, f"a leaf of type {value['type']}")
+    role = raw.get("role")
+    return UnknownLeaf(type=value["type"], role=role if isinstance(role, str) else "", raw=raw)
 
 
 def leaves_of(tree: Tree, path: NodePath = ()) -> Iterator[tuple[NodePath, Any]]:
