@@ -107,6 +107,13 @@ def _note_unchecked(book: AdvisoryBook, verdict: ProbeVerdict, sharing: str) -> 
             + ("every episode gets a new instance; " if sharing == "episode" else "")
             + "`rlmesh probe` can tell",
         )
+    elif verdict.is_lone:
+        book.add(
+            "policy-lone",
+            "caution",
+            "there is only one object of this policy, which all lanes and episodes share, and no fresh one that "
+            "could show what it keeps for good: name its class, or a make_policy()",
+        )
     else:
         book.add(
             "probe-unfinished",

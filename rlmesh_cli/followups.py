@@ -155,11 +155,14 @@ class Followups:
         from .verifying import Reels, verify  # noqa: PLC0415 - few runs are verified
 
         stage = self._stage
+        policy = stage.policy
+        if policy.renew is not None:  # what classes and modules keep is of the run
+            policy = msgspec.structs.replace(policy, build=policy.renew())
         reels = Reels(verified, stage.contract.action)
         with staged(
             msgspec.structs.replace(stage.route, num_envs=1),
             source=self._record.source,
-            policy=stage.policy,
+            policy=policy,
             # One lane plays one episode after another; what an instance keeps must not reach the next.
             sharing="episode" if stage.plan.sharing == "episode" else "auto",
             has_answered=True,

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import importlib
-import inspect
 import os
-import sys
-import traceback
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -18,15 +14,16 @@ import msgspec
 
 from rlmesh_adapters.baselines import BASELINES
 from rlmesh_adapters.corners import corner_names
-from rlmesh_adapters.errors import LoadError, describe_error, is_fault, nearest, user_place
+from rlmesh_adapters.errors import LoadError, is_fault, nearest
 from rlmesh_adapters.spaces import SpaceView
 
+from .constructing import FACTORY, builder, is_made, looks_like_policy, name_of, refuse_params
 from .guests import append_folder, as_guest, run_file
+from .load_errors import cannot_load, cannot_parse, no_policy_file
 from .sources import split_source
 
-#: Looked for in this order in a policy file that is named without an attribute.
-ENTRY_NAMES = ("make_policy", "Policy", "predict")
-
+# Looked for in this order in a policy file that is named without an attribute, before a module-level corner.
+_ENTRIES = (FACTORY, "Policy")
 _MODULE = "module-level `predict`"
 _MODULE_MEND = "define make_policy(**params) or a class Policy"
 
@@ -48,7 +45,8 @@ class PolicySource(msgspec.Struct, frozen=True):
 def load_policy(source: str, params: Mapping[str, Any]) -> PolicySource:
     """Find a policy by its name in a route.
 
-    source: `policy.py`, `policy.py:Name`, `package.module`, `package.module:Name`, `random` or `zero`.
+    source: `policy.py`, `policy.py:Name`, `package.module`, `package.module:Name`, `random`, `zero` or
+        `hold`.
     params: arguments of its constructor.
 
     Raises LoadError with the place in the user's code: no such file, an error while it runs, nothing to find in
@@ -61,7 +59,7 @@ def load_policy(source: str, params: Mapping[str, Any]) -> PolicySource:
     if target.endswith(".py"):
         return _from_file(Path(target), attribute, dict(params))
     if os.path.exists(target) and (os.sep in target or target.startswith(".")):
-        raise _no_policy_file(target)
+        raise no_policy_file(target)
     return _from_module(target, attribute, dict(params))
 
 
@@ -77,7 +75,7 @@ def prepare_worker(source: str) -> None:
 
 
 def _build_baseline(name: str, params: dict[str, Any], action: SpaceView) -> Any:
-    _refuse_params(params, f"the built-in policy `{name}`", where="policy.params", mend="drop --policy-arg")
+    refuse_params(params, f"the built-in policy `{name}`", where="policy.params", mend="drop --policy-arg")
     return BASELINES[name](action)
 
 
@@ -91,15 +89,18 @@ def _from_file(path: Path, attribute: str, params: dict[str, Any]) -> PolicySour
     module = _run(path)
     entry = _find_entry(module, attribute, path.name)
     if entry is module:
-        _refuse_params(params, _MODULE, where=path.name, mend=_MODULE_MEND)
-        return PolicySource(path.stem, path, _ModuleBuilder(path, module))
+        refuse_params(params, _MODULE, where=path.name, mend=_MODULE_MEND)
+        return PolicySource(path.stem, path, _AnewBuilder(module, lambda: _run(path, again=True)))
     label = path.stem if not attribute else f"{path.stem}-{attribute}"
-    where = f"{path.name}:{_name_of(entry)}"
+    where = f"{path.name}:{name_of(entry)}"
 
-    def renew() -> Callable[[SpaceView], Any]:
-        return _builder(_find_entry(_run(path, again=True), attribute, path.name), params, where)
+    def again() -> Any:
+        return _find_entry(_run(path, again=True), attribute, path.name)
 
-    return PolicySource(label, path, _builder(entry, params, where), renew)
+    build = builder(entry, params, where)
+    if is_made(entry):
+        return PolicySource(label, path, _AnewBuilder(entry, again))
+    return PolicySource(label, path, build, lambda: builder(again(), params, where))
 
 
 def _from_module(target: str, attribute: str, params: dict[str, Any]) -> PolicySource:
@@ -108,33 +109,24 @@ def _from_module(target: str, attribute: str, params: dict[str, Any]) -> PolicyS
     except ModuleNotFoundError as error:
         if error.name is not None and f"{target}.".startswith(f"{error.name}."):
             if os.path.exists(target):
-                raise _no_policy_file(target) from error
+                raise no_policy_file(target) from error
             raise LoadError(
                 f"`{target}` is neither a built-in policy, a .py file nor a module that can be imported",
                 where="policy",
                 mend="give a path such as policy.py, or one of " + ", ".join(BASELINES),
             ) from error
-        raise _cannot_load(target, error) from error
+        raise cannot_load(target, error) from error
     except BaseException as error:
         if not is_fault(error):
             raise
-        raise _cannot_load(target, error) from error
+        raise cannot_load(target, error) from error
     entry = _find_entry(module, attribute, target)
     file = Path(module.__file__) if module.__file__ else None
     label = target.rsplit(".", 1)[-1]
     if entry is module:
-        _refuse_params(params, _MODULE, where=target, mend=_MODULE_MEND)
+        refuse_params(params, _MODULE, where=target, mend=_MODULE_MEND)
         return PolicySource(label, file, lambda action: module)
-    return PolicySource(label, file, _builder(entry, params, f"{target}:{_name_of(entry)}"))
-
-
-def _no_policy_file(target: str) -> LoadError:
-    is_folder = os.path.isdir(target)
-    return LoadError(
-        f"{target} is {'a folder' if is_folder else 'no .py file'}",
-        where="policy",
-        mend="name a .py file in it, such as policy.py" if is_folder else "name a .py file, such as policy.py",
-    )
+    return PolicySource(label, file, builder(entry, params, f"{target}:{name_of(entry)}"))
 
 
 def _import(name: str) -> ModuleType:
@@ -147,49 +139,11 @@ def _run(path: Path, *, again: bool = False) -> ModuleType:
     try:
         return run_file(path, again=again)
     except SyntaxError as error:
-        raise _cannot_parse(path, error) from error
+        raise cannot_parse(path, error) from error
     except BaseException as error:
         if not is_fault(error):
             raise
-        raise _cannot_load(str(path), error) from error
-
-
-def _cannot_parse(path: Path, error: SyntaxError) -> LoadError:
-    if error.filename is not None and os.path.isfile(error.filename):
-        where = f"{error.filename}:{error.lineno}"
-    else:  # the whole file is no text, or the file had other text parsed
-        own = _own_frame(error, str(path))
-        where = f"{path}:{own.lineno} in {own.name}" if own is not None else str(path)
-    line = (error.text or "").strip()
-    mend = f"correct the line: {line}" if line else "write it as Python source in UTF-8"
-    return LoadError(f"syntax error: {error.msg}", where=where, mend=mend)
-
-
-def _cannot_load(name: str, error: BaseException) -> LoadError:
-    mend = "run the file with python to see the whole traceback"
-    if isinstance(error, ModuleNotFoundError):
-        mend = f"install `{error.name}`, or run where it is installed"
-    elif isinstance(error, ImportError) and "relative import" in str(error):
-        file = Path(name).resolve()
-        mend = f"it is part of a package: name it {file.parent.name}.{file.stem}, from the folder around that"
-    elif isinstance(error, SystemExit):
-        mend = 'put what the file does as a script under `if __name__ == "__main__":`'
-    elif isinstance(error, OSError) and error.filename == name:
-        return LoadError(f"{name} cannot be read: {error.strerror}", where=name, mend="see that it may be read")
-    return LoadError(f"the policy cannot be loaded: {describe_error(error)}", where=_place(error, name), mend=mend)
-
-
-def _place(error: BaseException, name: str) -> str:
-    """Return file and line of the last frame in the file `name`, else of the last one that is the user's."""
-    own = _own_frame(error, name)
-    if own is not None:
-        return f"{own.filename}:{own.lineno} in {own.name}"
-    return user_place(error.__traceback__) or name
-
-
-def _own_frame(error: BaseException, name: str) -> traceback.FrameSummary | None:
-    frames = traceback.extract_tb(error.__traceback__)
-    return next((frame for frame in reversed(frames) if frame.filename == name), None)
+        raise cannot_load(str(path), error) from error
 
 
 def _find_entry(module: ModuleType, attribute: str, where: str) -> Any:
@@ -200,12 +154,12 @@ def _find_entry(module: ModuleType, attribute: str, where: str) -> Any:
             mend = f"did you mean {' or '.join(near)}?" if near else f"found: {_found(module)}"
             raise LoadError(f"no `{attribute}` in {where}", where=where, mend=mend)
         return entry
-    for name in ENTRY_NAMES[:2]:
+    for name in _ENTRIES:
         if callable(getattr(module, name, None)):
             return getattr(module, name)
     if corner_names(module):
         return module
-    candidates = [name for name in _public_names(module) if _looks_like_policy(getattr(module, name))]
+    candidates = [name for name in _public_names(module) if looks_like_policy(getattr(module, name))]
     mend = (
         f"name it, as in {where}:{candidates[0]}"
         if candidates
@@ -230,101 +184,17 @@ def _found(module: ModuleType) -> str:
     return ", ".join(f"`{name}`" for name in _public_names(module)) or "no class or function of its own"
 
 
-def _looks_like_policy(value: object) -> bool:
-    try:
-        return bool(corner_names(value))
-    except LoadError:  # an object whose attributes raise
-        return False
+class _AnewBuilder:
+    """Gives the one policy that a file makes when it is run; every other one is made by running the file anew.
 
+    first: the policy that is there. again: runs the file anew and returns its policy.
+    """
 
-def _name_of(entry: object) -> str:
-    return getattr(entry, "__name__", type(entry).__name__)
-
-
-class _ModuleBuilder:
-    """Gives the module itself as the policy; a second instance is the file, run anew."""
-
-    def __init__(self, path: Path, module: ModuleType) -> None:
-        self._path, self._module, self._count = path, module, 0
+    def __init__(self, first: Any, again: Callable[[], Any]) -> None:
+        self._first, self._again, self._is_given = first, again, False
 
     def __call__(self, action: SpaceView) -> Any:
-        self._count += 1
-        return self._module if self._count == 1 else _run(self._path, again=True)
-
-
-def _builder(entry: Any, params: dict[str, Any], where: str) -> Callable[[SpaceView], Any]:
-    """Return a function that builds the policy that `entry` is, or makes, or acts as."""
-    if not callable(entry) or (_looks_like_policy(entry) and not inspect.isclass(entry)):
-        mend = "name its class, or drop --policy-arg"
-        _refuse_params(params, f"`{_name_of(entry)}`, an object that is there already,", where=where, mend=mend)
-        return lambda action: entry
-    is_factory = _name_of(entry) == ENTRY_NAMES[0]
-    if inspect.isfunction(entry) and not is_factory and not params and _required(entry):
-        # A function that wants an argument that nobody gives is not a factory: it acts.
-        return lambda action: _FunctionPolicy(entry)
-    _check_params(entry, params, where)
-
-    def build(action: SpaceView) -> Any:
-        try:
-            with as_guest():
-                # Instances keep nothing in common, and the record says what was given.
-                return entry(**copy.deepcopy(params))
-        except BaseException as error:
-            if not is_fault(error):
-                raise
-            raise LoadError(
-                f"{_name_of(entry)} cannot be built: {describe_error(error)}",
-                where=_place(error, str(getattr(sys.modules.get(entry.__module__), "__file__", where))),
-                mend="check its arguments; --policy-arg NAME=VALUE gives one",
-            ) from error
-
-    return build
-
-
-class _FunctionPolicy:
-    """A bare function `predict(obs)` as a policy."""
-
-    def __init__(self, act: Callable[..., Any]) -> None:
-        self.predict = act
-
-
-def _required(entry: Any) -> list[str]:
-    return [
-        parameter.name
-        for parameter in _parameters(entry)
-        if parameter.default is parameter.empty
-        and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
-    ]
-
-
-def _parameters(entry: Any) -> list[inspect.Parameter]:
-    # Of a plain class without a constructor, Python reads the text of object's own: ten times as slow.
-    if type(entry) is type and not any({"__init__", "__new__"} & vars(base).keys() for base in entry.__mro__[:-1]):
-        return []
-    try:
-        return list(inspect.signature(entry).parameters.values())
-    except (TypeError, ValueError):
-        return []
-
-
-def _refuse_params(params: Mapping[str, Any], what: str, *, where: str, mend: str) -> None:
-    if params:
-        raise LoadError(f"{what} takes no parameters, got {', '.join(params)}", where=where, mend=mend)
-
-
-def _check_params(entry: Any, params: Mapping[str, Any], where: str) -> None:
-    parameters = _parameters(entry)
-    known = [parameter.name for parameter in parameters]
-    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
-    for name in params:
-        if name not in known and not takes_any:
-            near = nearest(name, known)
-            mend = f"did you mean {' or '.join(near)}?" if near else f"it takes: {', '.join(known) or 'nothing'}"
-            raise LoadError(f"{_name_of(entry)} takes no `{name}`", where=where, mend=mend)
-    missing = [name for name in _required(entry) if name not in params]
-    if missing:
-        raise LoadError(
-            f"{_name_of(entry)} needs {', '.join(f'`{name}`' for name in missing)}",
-            where=where,
-            mend="give " + " ".join(f"--policy-arg {name}=VALUE" for name in missing),
-        )
+        if self._is_given:
+            return self._again()
+        self._is_given = True
+        return self._first

@@ -232,12 +232,20 @@ class PolicyCaller:
                 failures[row] = failure_from(error, "policy")
         if not chunks:
             return Prediction(None, failures=failures)
-        answered = list(chunks.values())
+        # A number that does not fit is kept in a type of its own, which must not become its neighbours' too.
+        alike: dict[tuple[Any, ...], list[int]] = {}
+        for row, chunk in chunks.items():
+            alike.setdefault(tuple(leaf.dtype for leaf in leaves(chunk)), []).append(row)
         is_chunked = self.corner.is_chunked
-        prediction = self._accept_each(answered) if is_chunked else self._accept(stack_rows(answered))
-        if len(chunks) == rows:
-            return prediction
-        return merge(rows, [(list(chunks), prediction)], failures, is_chunked=is_chunked)
+        parts = []
+        for together in alike.values():
+            answers = [chunks[row] for row in together]
+            parts.append(
+                (together, self._accept_each(answers) if is_chunked else self._accept(stack_rows(answers)))
+            )
+        if len(parts) == 1 and len(chunks) == rows:
+            return parts[0][1]
+        return merge(rows, parts, failures, is_chunked=is_chunked)
 
     def _quick_stack(self, raws: list[Any]) -> npt.NDArray[Any] | None:
         """Return (M, ...) actions if the answers stack at once into the space's own dtype, else None."""

@@ -125,7 +125,7 @@ class AdapterEngine:
         )
         if sharing != "shared":
             self._note_memory(first, contract.num_lanes)
-        policies = _build_each(first, build_policy, contract.num_lanes) if sharing == "lane" else [first]
+        policies = [first] if sharing == "shared" else _build_each(first, build_policy, contract.num_lanes)
         instances = Instances(policies, caller_of, sharing=sharing, build=build_policy)
         return ConfiguredRoute(
             plan,

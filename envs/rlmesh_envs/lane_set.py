@@ -203,7 +203,7 @@ class LaneSet:
         infos: list[Info] | None = None
         ended: list[tuple[int, bool, bool]] = []
         failures: dict[int, Failure] = {}
-        # They are as many; being strict would ask the array for one more row, and the error that says no is not free.
+        # They are as many; being strict would ask the array for one more row, and its error is not free.
         pairs = zip(self._steppers, rows, strict=False)
         while True:
             try:
@@ -318,6 +318,7 @@ class LaneSet:
                 plain[row] = paid
             else:
                 failures[row] = bad_reward(paid)
+                self._is_broken[self._company[row]] = True
         return plain
 
     def _with_late(self, ended: list[tuple[int, bool, bool]]) -> list[tuple[int, bool, bool]]:

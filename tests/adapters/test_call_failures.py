@@ -45,6 +45,25 @@ def test_a_row_that_raises_fails_alone(name: str) -> None:
     assert calls == ([[3, 7, 5]] if name.endswith("_batch") else []) + [[3], [7], [5]]
 
 
+@pytest.mark.parametrize("name", ["predict", "predict_chunk"])
+def test_a_number_that_fits_no_action_leaves_its_neighbours_exact(name: str) -> None:
+    """Together int64 and uint64 become floats: of 2**60 + 1 that would be 2**60, and of its type another."""
+    large, misfit = 2**60 + 1, np.uint64(2**64 - 1)
+
+    def act(obs: Any) -> Any:
+        answer = misfit if obs[0] == 7 else np.int64(large)
+        return np.array([answer, answer]) if "_chunk" in name else answer
+
+    prediction = caller_of(spaces.Discrete(2**61), horizon=2, **{name: act}).predict(
+        column(3, 7, 5), contexts(0, 1, 2)
+    )
+    assert list(prediction.failures) == [1]
+    assert f"action {2**64 - 1} is outside" in prediction.failures[1].message
+    actions = np.asarray(prediction.actions)
+    assert actions.dtype == np.int64
+    assert set(actions[[0, 2]].ravel().tolist()) == {large}
+
+
 @pytest.mark.parametrize("name", CORNER_NAMES)
 def test_a_single_row_that_raises_is_not_asked_twice(name: str) -> None:
     calls: list[list[float]] = []

@@ -293,3 +293,10 @@ def test_policies_that_could_not_be_used_are_closed() -> None:
     with pytest.raises(LoadError):
         AdapterEngine().configure("route", Bare, contract())
     assert closed == [3, "bare"]
+
+
+def test_a_new_instance_an_episode_is_not_promised_of_one_single_object() -> None:
+    single = Constant(3)
+    asked = msgspec.structs.replace(contract(num_lanes=2), sharing="episode")
+    with pytest.raises(LoadError, match="one single object: 2 lanes would share what it keeps"):
+        AdapterEngine().configure("route", lambda: single, asked)

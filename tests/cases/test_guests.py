@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rich.style  # noqa: F401 - the first import of it draws a global random number
 from running import finish, play, policy, read_run, start, strict_loads, unarranged
 
 from rlmesh_cli.evaluation_command import Request, run

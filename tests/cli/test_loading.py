@@ -59,9 +59,16 @@ def test_make_policy_comes_before_the_class_and_the_class_before_the_function(tm
 
 
 def test_every_build_is_another_object(tmp_path):
-    for name, text in {"a.py": ZERO, "b.py": "calls = []\ndef predict(obs): return 0\n"}.items():
-        source = load_policy(policy_file(tmp_path, text, name), {})
-        assert source.build(ACTION) is not source.build(ACTION)
+    made = ZERO + "ready = Policy()\n"
+    texts = {
+        "a.py": (ZERO, ""),
+        "b.py": ("calls = []\ndef predict(obs): return 0\n", ""),
+        "c.py": (made, ":ready"),
+    }
+    for name, (text, attribute) in texts.items():
+        source = load_policy(f"{policy_file(tmp_path, text, name)}{attribute}", {})
+        built = [source.build(ACTION) for _ in range(3)]
+        assert len({id(policy) for policy in built}) == 3, built
 
 
 def test_modules_that_are_run_again_share_nothing(tmp_path):

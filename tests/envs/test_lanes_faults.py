@@ -163,6 +163,23 @@ def test_a_broken_environment_is_closed_and_built_anew_before_its_next_episode_o
     assert len(built) == 2
 
 
+@pytest.mark.parametrize("reward", [float("nan"), float("inf"), "much"])
+def test_an_environment_that_pays_what_is_no_reward_is_built_anew(reward):
+    """A simulation that has blown up may go on paying NaN, in episodes that have not blown it up."""
+    built: list[Tape] = []
+
+    def build() -> Tape:
+        built.append(Tape(3, twist=giving(reward=reward) if not built else None))
+        return built[-1]
+
+    lanes = LaneVectorEnv([build, Tape])
+    lanes.reset_lanes([0, 1], [1, 2])
+    assert list(lanes.step_lanes(np.array([0, 0]), (0, 1)).failures) == [0]
+    assert lanes.reset_lanes([0], [4]).failures == {}
+    assert (len(built), built[0].is_closed, lanes.envs[0]) == (2, True, built[1])
+    assert lanes.step_lanes(np.array([0, 0]), (0, 1)).failures == {}
+
+
 def test_a_reset_that_raises_fails_its_own_lane_and_leaves_no_trace_in_the_next():
     class Shy(Tape):
         def reset(self, *, seed=None, options=None):

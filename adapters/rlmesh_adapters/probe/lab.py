@@ -126,6 +126,16 @@ class Lab:
         #: All that policies were given.
         self.contexts: list[EpisodeContext] = []
         self.sessions: list[Session] = []
+        self._first: Any = None
+        #: Whether there is but one object: what was to be a fresh instance was the first one again.
+        self.is_lone = False
+
+    def know(self, policy: object) -> None:
+        """Note an instance that was built, and whether it is another than the first."""
+        if self._first is None:
+            self._first = policy
+        elif policy is self._first:
+            self.is_lone = True
 
     def use(self, batches: Sequence[Batch]) -> None:
         """Ask with these batches from now on."""
@@ -154,9 +164,11 @@ class Lab:
 
     def close(self) -> None:
         """Close every instance, and put the global random sources back."""
-        for session in self.sessions:
-            session.close()
-        self.sources.restore()
+        try:
+            for session in self.sessions:
+                session.close()
+        finally:
+            self.sources.restore()
 
 
 class Session:
@@ -191,6 +203,7 @@ class Session:
                 "else use --num-envs 1, or --no-probe with --instances shared",
             ) from error
         budget.slowest_build = max(budget.slowest_build, budget.seconds - began)
+        self._lab.know(self._policy)
         self._lab.sources.look_into(self._policy)
         return self._policy
 

@@ -17,7 +17,7 @@ MEANINGS = {
     "stateless": "Its answers depend on the observation alone: lanes may share one instance.",
     "stochastic": "Its answers vary by chance, not by what came before: lanes may share one instance.",
     "episode_clean": "It keeps something between calls, and reset() clears it: give each lane an instance.",
-    "unchecked": "There was no time to find out whether it keeps something between calls.",
+    "unchecked": "It could not be found out whether it keeps something between calls.",
     "leaks": "It keeps something between calls that the next episode still sees.",
     "couples": "What it does on one lane depends on the other lanes.",
     "broken": "Its answers cannot be used as they are.",
@@ -41,7 +41,8 @@ class ProbeVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
     verdict: one of OVERALL. recommended: `shared`, `lane`, `episode` (a new instance an episode), `state`,
     `one lane` or `nothing`. is_unsure: whether answers differed,
-    and there was no call left to say why, or whether a reset clears it.
+    and there was no call left to say why, or whether a reset clears it. is_lone: whether there is only one object
+    of the policy, which no fresh one can be held against.
     calls: of the policy. instances: that were built. seconds: it took.
     """
 
@@ -49,6 +50,7 @@ class ProbeVerdict(msgspec.Struct, frozen=True, kw_only=True):
     recommended: str
     tests: tuple[TestResult, ...]
     is_unsure: bool
+    is_lone: bool
     corner: str
     calls: int
     instances: int
