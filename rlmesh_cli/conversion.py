@@ -8,9 +8,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from rlmesh_adapters.errors import RouteError, nearest
+from rlmesh_adapters.errors import RouteError, nearest, shortened
 
-from .documents import KeyPath, shortened, show_path
+from .documents import KeyPath, show_path
 from .schema import SECTIONS, Route
 
 _PATH = re.compile(r"\.([A-Za-z_]\w*)|\[(\d+|\.\.\.)\]")

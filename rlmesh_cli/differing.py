@@ -13,6 +13,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from rlmesh_adapters.errors import shortened
+
 from .episodes import EpisodeResult
 from .fingerprints import start_hash
 from .recordings import KeptArray, KeptLeaves, Moment
@@ -174,7 +176,7 @@ def _shown(value: Any) -> str:
     if isinstance(value, KeptArray):
         return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
     text = repr(value) if isinstance(value, str) else type(value).__name__
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+    return shortened(text, _SHOWN)
 
 
 def _end_at(take: Take, step: int) -> str:

@@ -39,11 +39,6 @@ def show_path(path: KeyPath) -> str:
     return text
 
 
-def shortened(text: str, most: int = 80) -> str:
-    """Return text as it is, or its beginning if it has more than `most` letters."""
-    return text if len(text) <= most else text[: most - 3] + "..."
-
-
 def printable(text: str) -> str:
     r"""Return text with escapes such as `\x1b` in place of what would steer a terminal; line ends stay."""
     if text.isprintable():

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from rlmesh_adapters.errors import RouteError
+from rlmesh_adapters.errors import RouteError, shortened
 
-from .documents import KeyPath, shortened
+from .documents import KeyPath
 from .schema import Flags
 
 _RETURN_RULE = re.compile(r"\s*return\s*>=\s*(\S+)\s*")

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from rlmesh_adapters.advisories import AdvisoryBook
+from rlmesh_adapters.errors import shortened
 from rlmesh_envs.info_forms import FormedInfos, InfoForm
 from rlmesh_envs.infos import SUCCESS_KEYS, read_flag, read_number
 
-from .documents import shortened
 from .wording import exact
 
 _LONGEST = 60

@@ -8,9 +8,8 @@ from typing import Any
 
 import msgspec
 
-from rlmesh_adapters.errors import HarnessError, nearest
+from rlmesh_adapters.errors import HarnessError, nearest, shortened
 
-from .documents import shortened
 from .run_reader import StoredRun
 
 #: Packages that are no environment's; what they change is seen in the rows.

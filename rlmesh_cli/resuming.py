@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rlmesh_adapters.errors import HarnessError, RouteError
+from rlmesh_adapters.errors import HarnessError, RouteError, shortened
 
 from .documents import Document
 from .provenance import files_of
@@ -74,8 +74,7 @@ def differences(stored: Mapping[str, Any], record: Mapping[str, Any]) -> list[st
 def _shown(value: Any) -> str:
     if isinstance(value, list) and len(value) > 6 and all(isinstance(part, int) for part in value):
         return f"{len(value)} from {value[0]} to {value[-1]}"
-    text = str(value)
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+    return shortened(str(value), _SHOWN)
 
 
 def edited_modules(stored: StoredRun, record: Mapping[str, Any]) -> list[str]:

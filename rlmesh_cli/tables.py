@@ -20,7 +20,7 @@ from .gates import BUILT_IN, GateVerdict
 from .screens import advisory_table, empty_table, make_console, plain_text, print_line, print_titled
 from .summary_rows import summary_rows
 from .times import TimeLedger, time_ledger
-from .wording import level, number, signed
+from .wording import error_text, level, number, signed
 
 if TYPE_CHECKING:
     from .verifying import Verification
@@ -131,16 +131,8 @@ def _episode_columns(rows: Sequence[EpisodeResult]) -> list[_Column]:
         _Column("success", "left", [{True: "yes", False: "no", None: "n/a"}[row.success] for row in rows]),
     ]
     if any(row.is_error for row in rows):
-        columns.append(_Column("error", "text", [_error_text(row) for row in rows]))
+        columns.append(_Column("error", "text", [error_text(row) for row in rows]))
     return columns
-
-
-def _error_text(row: EpisodeResult) -> str:
-    error = row.error
-    if error is None:
-        return ""
-    step = "" if error.step is None else f" {error.step}"
-    return f"{error.phase}{step}: {error.message}"
 
 
 def _gate_table(evaluation: Evaluation) -> Table:

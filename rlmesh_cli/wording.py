@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .episodes import EpisodeResult
 from .judgement.intervals import Interval
 
 
@@ -36,3 +37,12 @@ def exact(number: float) -> str:
 def level(interval: Interval) -> str:
     """Return the confidence of an interval, such as `90 %`."""
     return f"{round(interval.confidence * 100, 6):g} %"
+
+
+def error_text(row: EpisodeResult) -> str:
+    """Return phase, step and message of an error; empty if there is none."""
+    error = row.error
+    if error is None:
+        return ""
+    step = "" if error.step is None else f" {error.step}"
+    return f"{error.phase}{step}: {error.message}"

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 import yaml
 
-from rlmesh_adapters.errors import RouteError
+from rlmesh_adapters.errors import RouteError, shortened
 
-from .documents import Document, KeyPath, shortened, show_path
+from .documents import Document, KeyPath, show_path
 
 _MOST_BYTES = 1_000_000
 _MOST_VALUES = 20_000

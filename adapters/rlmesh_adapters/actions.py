@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from .batches import Batch, leaves, stack_rows
 from .bounds import Bounds
-from .errors import NO_FAILURES, ActionError, Failure
+from .errors import NO_FAILURES, ActionError, Failure, shortened
 from .outputs import to_array
 from .spaces import INTEGER_KINDS, SpaceView
 
@@ -260,5 +260,4 @@ def _briefly(raw: Any) -> str:
         text = repr(raw)
     except Exception:  # a user's __repr__ may raise anything
         text = ""
-    shown = text if len(text) <= 60 else text[:57] + "..."
-    return f"{type(raw).__name__} {shown}"
+    return f"{type(raw).__name__} {shortened(text, 60)}"

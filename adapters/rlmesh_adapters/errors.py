@@ -135,7 +135,12 @@ def _one_line(error: BaseException) -> str:
         text = "(its message cannot be shown)"
     # A lone surrogate, as from a file name that is no UTF-8, can be stored nowhere.
     line = " ".join(text.encode("utf-8", "backslashreplace").decode().split())
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
+    return shortened(line, _LONGEST)
+
+
+def shortened(text: str, most: int = 80) -> str:
+    """Return text as it is, or its beginning if it has more than `most` letters."""
+    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 def user_place(trace: TracebackType | None) -> str:

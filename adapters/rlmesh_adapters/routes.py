@@ -15,7 +15,7 @@ from .batches import Batch, leaves, take_rows
 from .bounds import Bounds
 from .context import EpisodeContext
 from .contract import RoutePlan
-from .errors import ActionError, Failure, PolicyCallError, failure_from
+from .errors import ActionError, Failure, PolicyCallError, failure_from, shortened
 from .instances import Instances
 from .predictions import Prediction, merge
 from .roster import check_episode_ids, ids_of
@@ -280,5 +280,4 @@ def _first_call_failed(failure: Failure, episode: EpisodeContext) -> PolicyCallE
 
 
 def _shown(value: Any) -> str:
-    text = str(value.tolist())
-    return text if len(text) <= 80 else text[:77] + "..."
+    return shortened(str(value.tolist()))

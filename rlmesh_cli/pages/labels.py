@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from rlmesh_cli.documents import printable, shortened
+from rlmesh_adapters.errors import shortened
+from rlmesh_cli.documents import printable
 
 # Plots read some HTML in their texts, and these references.
 _PLOTTED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})

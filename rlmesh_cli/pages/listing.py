@@ -6,9 +6,9 @@ import heapq
 import math
 from collections.abc import Collection, Iterable, Sequence
 
-from rlmesh_cli.documents import shortened
+from rlmesh_adapters.errors import shortened
 from rlmesh_cli.episodes import EpisodeResult
-from rlmesh_cli.wording import counted, number
+from rlmesh_cli.wording import counted, error_text, number
 
 from .clips import Footage, Reel
 from .facts import Cell, Column, Entry, Line, Row, Side, Table
@@ -111,15 +111,6 @@ def _cells(row: EpisodeResult, footage: Footage, *, has_error: bool, has_clips: 
     if has_clips:
         videos = footage.videos.get(row.episode_id, ())
         yield Cell(counted(len(videos), "video") if videos else "-", len(videos))
-
-
-def error_text(row: EpisodeResult) -> str:
-    """Return phase, step and message of an error; empty if there is none."""
-    error = row.error
-    if error is None:
-        return ""
-    step = "" if error.step is None else f" {error.step}"
-    return f"{error.phase}{step}: {error.message}"
 
 
 def entry_of(row: EpisodeResult, footage: Footage, reel: Reel, *, prefix: str) -> Entry:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from rlmesh_cli.documents import shortened
+from rlmesh_adapters.errors import shortened
 from rlmesh_cli.evaluation import Evaluation
 from rlmesh_cli.run_lists import policy_name
 from rlmesh_cli.run_reader import StoredRun

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from rlmesh_cli.documents import printable, shortened
+from rlmesh_adapters.errors import shortened
+from rlmesh_cli.documents import printable
 from rlmesh_cli.episodes import EpisodeResult
 from rlmesh_cli.exits import Exit
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from rlmesh_cli.documents import printable, shortened
+from rlmesh_adapters.errors import shortened
+from rlmesh_cli.documents import printable
 from rlmesh_cli.evaluation import Evaluation, summary_record
 from rlmesh_cli.exits import Exit
 from rlmesh_cli.summary_rows import spread_text

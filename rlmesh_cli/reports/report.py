@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from rlmesh_cli.documents import shortened
+from rlmesh_adapters.errors import shortened
 from rlmesh_cli.episodes import EpisodeResult
 from rlmesh_cli.evaluation import Evaluation
 from rlmesh_cli.exits import Exit

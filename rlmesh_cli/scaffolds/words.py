@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from rlmesh_adapters.errors import shortened
 from rlmesh_adapters.paths import NodePath
 from rlmesh_adapters.spaces import SpaceView
-from rlmesh_cli.documents import printable, shortened
+from rlmesh_cli.documents import printable
 
 _MOST_NUMBERS = 8
 _LONGEST = 100

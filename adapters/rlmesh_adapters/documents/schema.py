@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
-from rlmesh_adapters.errors import HarnessError, nearest
+from rlmesh_adapters.errors import HarnessError, nearest, shortened
 
 #: Takes a raw value, returns the checked one; raises DocumentError saying what was expected.
 Check = Callable[[Any], Any]
@@ -36,7 +36,7 @@ class DocumentError(HarnessError):
 
 def _clipped(text: str) -> str:
     """Return text that a screen can take; documents of strangers hold names of any length."""
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+    return shortened(text, _LONGEST)
 
 
 def shown(path: tuple[str | int, ...]) -> str:
@@ -175,7 +175,7 @@ def short(value: Any) -> str:
         text = repr(value)
     except ValueError:  # Python does not write out numbers of very many digits
         return "a very large number"
-    return text if len(text) <= 60 else text[:57] + "..."
+    return shortened(text, 60)
 
 
 def plain(value: Any) -> Any:
