@@ -10,16 +10,15 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
-from .actions import ActionSeam, empty_chunk
-from .batches import Batch, copy_batch, leaves, row_of, signature, stack_rows, take_rows
-from .chunks import chunk_length, split_chunk
+from .accepting import Acceptance
+from .actions import ActionSeam
+from .batches import Batch, copy_batch, leaves, row_of, signature, take_rows
 from .context import EpisodeContext
 from .corners import Corner
 from .errors import NO_FAILURES, ActionError, Failure, failure_from, is_fault
 from .outputs import to_array
-from .predictions import Prediction, merge, padded
+from .predictions import Prediction
 
 #: Bytes up to which a batch is copied before a call.
 _MOST_SPARE = 65_536
@@ -41,6 +40,7 @@ class PolicyCaller:
         self._seam = seam
         self._horizon = horizon
         self._clock = clock
+        self._acceptance = Acceptance(corner, seam, horizon)
         self._where = f"{corner.name} of the policy"
         self._seconds = 0.0
         self._is_plain = not (corner.horizon_name or corner.wants_context or corner.wants_state)
@@ -85,7 +85,7 @@ class PolicyCaller:
             and self._accepts(raw)
         ):
             return Prediction(raw, None, None, NO_FAILURES, 1, spent)
-        prediction = self._accept_raw(raw, rows)
+        prediction = self._acceptance.of_batch(raw, rows)
         prediction.seconds = spent
         return prediction
 
@@ -112,7 +112,7 @@ class PolicyCaller:
             for episode, before in zip(episodes, drawn, strict=False):
                 episode.draw_again(before)  # what the call drew is drawn once more
             return self._ask_again(error, spare, episodes)
-        return self._accept_raw(raw, len(episodes))
+        return self._acceptance.of_batch(raw, len(episodes))
 
     def _ask_again(self, error: BaseException, batch: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
         if len(episodes) == 1:
@@ -171,15 +171,6 @@ class PolicyCaller:
             )
         return answer
 
-    def _accept_raw(self, raw: Any, rows: int) -> Prediction:
-        """Take the answer of a batched corner."""
-        if not self.corner.is_chunked:
-            return self._accept(self._seam.convert(raw, (rows,), self._where))
-        is_by_row = isinstance(raw, list) or (isinstance(raw, tuple) and self._seam.view.kind != "tuple")
-        if is_by_row and len(raw) == rows and len({_length(part) for part in raw}) > 1:
-            return self._accept_each([self._seam.convert(part, (None,), self._where) for part in raw])
-        return self._accept_chunks(self._seam.convert(raw, (rows, None), self._where), rows)
-
     def _ask_each(self, batch: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
         """Ask an unbatched corner once a row, in row order."""
         raws: dict[int, Any] = {}
@@ -193,11 +184,7 @@ class PolicyCaller:
                     raise
                 failures[row] = self._failure(error, row_of(batch, row))
         self._seconds += self._clock() - started
-        stacked = None if failures else self._quick_stack(list(raws.values()))
-        if stacked is not None:
-            return self._accept(stacked)
-        lead = (None,) if self.corner.is_chunked else ()
-        return self._accept_answered(raws, lead, failures, len(episodes))
+        return self._acceptance.of_rows(raws, failures, len(episodes))
 
     def _ask_alone(self, batch: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
         """Ask a batched corner once a row, after it raised for all of them together."""
@@ -211,82 +198,8 @@ class PolicyCaller:
                 if not is_fault(error):
                     raise
                 failures[row] = self._failure(error, alone)
-        lead = (1, None) if self.corner.is_chunked else (1,)
-        prediction = self._accept_answered(raws, lead, failures, len(episodes))
+        prediction = self._acceptance.of_rows(raws, failures, len(episodes), is_alone=True)
         prediction.was_repeated = True
-        return prediction
-
-    def _accept_answered(
-        self, raws: dict[int, Any], lead: tuple[int | None, ...], failures: dict[int, Failure], rows: int
-    ) -> Prediction:
-        """Take the answers of single rows; one that does not fit fails its row alone."""
-        chunks: dict[int, Batch] = {}
-        for row, raw in raws.items():
-            try:
-                converted = self._seam.convert(raw, lead, self._where)
-                chunk = row_of(converted, 0) if lead[:1] == (1,) else converted
-                if self.corner.is_chunked and len(leaves(chunk)[0]) == 0:
-                    raise empty_chunk(self._where)
-                chunks[row] = chunk
-            except ActionError as error:
-                failures[row] = failure_from(error, "policy")
-        if not chunks:
-            return Prediction(None, failures=failures)
-        # A number that does not fit is kept in a type of its own, which must not become its neighbours' too.
-        alike: dict[tuple[Any, ...], list[int]] = {}
-        for row, chunk in chunks.items():
-            alike.setdefault(tuple(leaf.dtype for leaf in leaves(chunk)), []).append(row)
-        is_chunked = self.corner.is_chunked
-        parts = []
-        for together in alike.values():
-            answers = [chunks[row] for row in together]
-            parts.append(
-                (together, self._accept_each(answers) if is_chunked else self._accept(stack_rows(answers)))
-            )
-        if len(parts) == 1 and len(chunks) == rows:
-            return parts[0][1]
-        return merge(rows, parts, failures, is_chunked=is_chunked)
-
-    def _quick_stack(self, raws: list[Any]) -> npt.NDArray[Any] | None:
-        """Return (M, ...) actions if the answers stack at once into the space's own dtype, else None."""
-        view = self._seam.view
-        if self.corner.is_chunked or not isinstance(raws[0], (int, float, np.generic, np.ndarray)):
-            return None
-        try:
-            stacked = np.array(raws)
-        except (ValueError, TypeError):
-            return None
-        if stacked.shape != (len(raws), *view.shape) or stacked.dtype != view.dtype:
-            return None
-        return stacked
-
-    def _accept(self, actions: Batch) -> Prediction:
-        """Check the values of (M, ...) actions."""
-        checked = self._seam.check(actions)
-        return Prediction(checked.actions, None, checked.clipped, checked.failures)
-
-    def _accept_chunks(self, chunks: Batch, rows: int) -> Prediction:
-        """Cut (M, H, ...) to the horizon, check the values, and note short chunks."""
-        planned = chunk_length(chunks)
-        if planned == 0:
-            raise empty_chunk(self._where)
-        used = min(planned, self._horizon)
-        if planned > used:
-            chunks = split_chunk(chunks, 0, used)
-        checked = self._seam.check(chunks)
-        lengths = [used] * rows if used < self._horizon else None
-        return Prediction(checked.actions, lengths, checked.clipped, checked.failures, planned)
-
-    def _accept_each(self, chunks: list[Batch]) -> Prediction:
-        """Accept one chunk (H, ...) a row; their lengths may differ."""
-        planned = [len(leaves(chunk)[0]) for chunk in chunks]
-        if min(planned) == 0:
-            raise empty_chunk(self._where)
-        if len(set(planned)) == 1:
-            return self._accept_chunks(stack_rows(chunks), len(chunks))
-        used = [min(length, self._horizon) for length in planned]
-        prediction = self._accept_chunks(stack_rows([padded(chunk, max(used)) for chunk in chunks]), len(chunks))
-        prediction.lengths, prediction.planned, prediction.planned_each = used, planned[0], planned
         return prediction
 
     def _failure(self, error: BaseException, batch: Batch) -> Failure:
@@ -326,15 +239,3 @@ def _bytes_of(leaf: Any) -> int:
         return leaf.nbytes
     # Text cannot be written into.
     return 0 if all(isinstance(value, str) for value in leaf) else _MOST_SPARE
-
-
-def _length(part: Any) -> Any:
-    """Return the lengths of the leaves of one row's chunk, in its structure."""
-    if isinstance(part, dict):
-        return tuple(_length(leaf) for leaf in part.values())
-    if isinstance(part, tuple) and not all(isinstance(leaf, (int, float)) for leaf in part):
-        return tuple(_length(leaf) for leaf in part)
-    try:
-        return len(part)
-    except TypeError:
-        return -1
