@@ -11,6 +11,7 @@ from rlmesh_adapters.batches import Batch, leaves, take_rows
 from rlmesh_adapters.contract import RouteContract
 
 from .agreement import check_agreement
+from .budget import Budget, Deadline, Spent
 from .coupling import check_coupling
 from .findings import Findings
 from .guest import check_guest
@@ -23,7 +24,7 @@ from .history import (
     check_order,
     check_repeat,
 )
-from .lab import Budget, Deadline, Lab, Spent
+from .lab import Lab
 from .mode import check_mode
 from .noise import check_noise
 from .resets import check_reset

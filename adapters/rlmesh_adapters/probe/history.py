@@ -9,8 +9,9 @@ from typing import Any
 from rlmesh_adapters.batches import Batch
 
 from .answers import Answer, difference
+from .budget import Spent
 from .findings import Findings, Gap
-from .lab import Session, Spent
+from .lab import Session
 from .series import IS_MEMORY, dependence
 from .verdicts import TestResult
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import cycle, islice
 
+from .budget import Spent
 from .findings import Findings
-from .lab import Spent
 from .verdicts import TestResult
 
 
