@@ -35,7 +35,7 @@ def evaluate(
     source: dict[str, Any],
     resumption: Resumption | None = None,
     trusts_entrypoints: bool = False,
-    verified: int | None = None,
+    verified: int = 0,
     is_probed: bool = True,
     is_forced: bool = False,
 ) -> Evaluation:
@@ -91,7 +91,7 @@ def evaluate(
             bars=bars,
             out=out,
             resumption=resumption,
-            verified=verified or 0,
+            verified=verified,
             crew=crew,
             keeper=keeper,
             trusts_entrypoints=trusts_entrypoints,

@@ -99,7 +99,7 @@ def run(request: Request) -> Exit:
                 source=source,
                 resumption=resumption,
                 trusts_entrypoints=request.trusts_entrypoints,
-                verified=request.verify_lanes,
+                verified=request.verify_lanes or 0,
                 is_probed=request.is_probed,
                 is_forced=request.is_forced,
             )

@@ -129,7 +129,8 @@ class Rollout:
     def run(self) -> Iterator[list[EpisodeResult]]:
         """Yield the results of episodes as soon as they end, until all have ended or `should_stop` is set.
 
-        Raises what makes the whole run meaningless: PolicyCallError and ActionError of the first call.
+        Raises what makes the whole run meaningless: PolicyCallError and ActionError of the first call, and
+        EnvironmentBuildError where a vector environment turns out to reset in another way than it says.
         """
         results = self._start(range(self._lanes.num_envs))
         while True:

@@ -118,7 +118,7 @@ class Session:
         Raises FollowupError where the run is complete, but cannot be judged as asked.
         """
         try:
-            rollout = self._playing = self._rollout(watcher)
+            rollout = self._rollout = self._make_rollout(watcher)
 
             def stop() -> None:
                 rollout.should_stop = True
@@ -127,7 +127,7 @@ class Session:
             if self._opened is not None:  # only now: a run that cannot be gone on with stays as it is
                 self._opened.remove("summary.json")  # of a sitting before; what it says is no longer all
                 self._write_record("running")
-            evaluation = self._played(rollout, watcher)
+            evaluation = self._play_to_the_end(rollout, watcher)
             if evaluation.status == "finished":
                 followups = Followups(
                     self._stage,
@@ -144,7 +144,8 @@ class Session:
             if self._opened is not None:
                 self._opened.close()
 
-    def _played(self, rollout: Rollout | CrewRollout, watcher: Watcher) -> Evaluation:
+    def _play_to_the_end(self, rollout: Rollout | CrewRollout, watcher: Watcher) -> Evaluation:
+        """Play and sum up; where that is not to be, the record says why."""
         try:
             return self._finish(rollout, *self._play_all(rollout, watcher))
         except BaseException as error:
@@ -158,13 +159,15 @@ class Session:
                 raise RunInterruptedError(self._opened.path) from error
             raise
 
-    def _rollout(self, watcher: Watcher) -> Rollout | CrewRollout:
+    def _make_rollout(self, watcher: Watcher) -> Rollout | CrewRollout:
         def open_store() -> None:
             self._store()
 
+        def on_tick(tally: Tally) -> None:
+            watcher.tick(tally, len(self._rows), self._glance)
+
         on_trace = None if self._reels is None else self._reels.keep
         deliver = None if self._keeper is None else self._keeper.take
-        on_tick = lambda tally: watcher.tick(tally, len(self._rows), self._glance)  # noqa: E731
         if self._crew is None or not self._missing:
             return self._stage.rollout(
                 self._missing, on_answer=open_store, on_trace=on_trace, on_tick=on_tick, deliver=deliver
@@ -190,7 +193,7 @@ class Session:
             from .glances import Standings  # noqa: PLC0415 - most runs of scripts are looked at by nobody
 
             self._standings = Standings(self._stage.route, self._stage.policy.label)
-        return self._standings.glance(self._rows, self._playing.company())
+        return self._standings.glance(self._rows, self._rollout.company())
 
     def _store(self) -> RunStore:
         """Return the run's folder; the first time it is asked for, it is made.

@@ -93,16 +93,17 @@ class AdapterEngine:
     def _configured(
         self, build_policy: Callable[[], Any], contract: RouteContract, seam: ActionSeam
     ) -> ConfiguredRoute:
-        def caller_of(policy: Any) -> PolicyCaller:
-            known = corner if policy is first else _corner_of(policy, contract)
-            return PolicyCaller(known, seam, horizon=contract.horizon, clock=self._clock)
-
         first = build_policy()
         corner = _corner_of(first, contract)
         conversion = _conversion(first, corner, contract, self.advisories)
         adapter = None if conversion is None else conversion.adapter
         if adapter is not None:
             seam = adapter.seam
+
+        def caller_of(policy: Any) -> PolicyCaller:
+            known = corner if policy is first else _corner_of(policy, contract)
+            return PolicyCaller(known, seam, horizon=contract.horizon, clock=self._clock)
+
         self._note_corner(corner, contract)
         sharing = _sharing(first, corner, contract)
         is_doubtful = _keeps_state(first, corner) and not contract.is_cleared
@@ -167,7 +168,7 @@ class AdapterEngine:
         episodes: M contexts with distinct, non-empty ids.
 
         Raises PolicyCallError if the first row of the route's very first call fails, ActionError if the first
-        call's answer does not fit; later faults are failures of their rows.
+        call's answer does not fit. Later faults, and numbers that are not finite, are failures of their rows.
         """
         return self._routes[route].predict(rows, episodes)
 

@@ -167,6 +167,8 @@ class ForeignLanes:
 
         actions: (R, ...) in the structure of the action space.
         lanes: R lane numbers; the others get a filler action.
+
+        Raises EnvironmentBuildError where it turns out to reset in another way than it says.
         """
         if self._lost or self._stranded:
             return self._step_after_loss(actions, lanes)
