@@ -54,10 +54,14 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Take(msgspec.Struct, frozen=True, kw_only=True):
-    """One play of an episode: its row, and what was written down."""
+    """One play of an episode: its row, and what was written down.
+
+    conversion: between environment and policy, see RoutePlan.
+    """
 
     row: EpisodeResult
     moments: list[Moment]
+    conversion: dict[str, Any] = {}
 
 
 def first_difference(one: Take, other: Take) -> Difference | None:
@@ -230,8 +234,13 @@ def _value_words(value: Any) -> str:
     return str(int(value)) if is_short else str(value)
 
 
-def circumstance_words(difference: Difference) -> str:
-    """Return what was equal up to a difference, and so whose doing it is."""
+def circumstance_words(difference: Difference, *, is_converted_alike: bool = True) -> str:
+    """Return what was equal up to a difference, and so whose doing it is.
+
+    is_converted_alike: whether both policies were shown, and both environments given, what the same steps made.
+    """
+    if difference.what == "action" and not is_converted_alike:
+        return "on equal observations, which are converted otherwise: the conversion's doing, or the policy's"
     if difference.what == "action":
         return "on equal observations: the policy's doing"
     if difference.what == "observation" and difference.step == 0:

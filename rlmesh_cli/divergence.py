@@ -24,6 +24,7 @@ class Divergence(msgspec.Struct, frozen=True, kw_only=True):
     """Where the episodes of two runs part.
 
     seed: of both. indices: places in the plans of both. first: None if they never differ.
+    is_converted_alike: whether the same is done to observations and actions between environment and policy.
     lengths, returns: of both replays. reproduced: whether each replay is what its run has in its row; where one is
     not, `first` is true of the replays but need not be of the runs. notes: what to say beside it, such as a policy
     file that was changed since.
@@ -32,6 +33,7 @@ class Divergence(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     indices: tuple[int, int]
     first: Difference | None
+    is_converted_alike: bool
     lengths: tuple[int, int]
     returns: tuple[float, float]
     reproduced: tuple[bool, bool]
@@ -76,6 +78,7 @@ def first_divergence(
         seed=encore.episode.seed,
         indices=indices,
         first=first_difference(*takes),
+        is_converted_alike=takes[0].conversion == takes[1].conversion,
         lengths=(takes[0].row.length, takes[1].row.length),
         returns=(takes[0].row.return_, takes[1].row.return_),
         reproduced=(_is_reproduced(one, takes[0]), _is_reproduced(other, takes[1])),
@@ -94,9 +97,10 @@ def divergence_words(divergence: Divergence) -> str:
     if first is None:
         text = f"seed {divergence.seed}: no difference in {divergence.lengths[0]:,} steps"
     else:
+        circumstance = circumstance_words(first, is_converted_alike=divergence.is_converted_alike)
         text = (
             f"seed {divergence.seed}: first differs at step {first.step}: "
-            f"{difference_words(first, NAMES)}, {circumstance_words(first)}"
+            f"{difference_words(first, NAMES)}, {circumstance}"
         )
     for name, is_reproduced in zip(NAMES, divergence.reproduced, strict=True):
         if not is_reproduced:

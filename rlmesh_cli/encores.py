@@ -110,7 +110,8 @@ class Encore:
             rollout = stage.rollout([self.episode], lanes=lanes, limits=self._limits(stage))
             rows = [row for rows in rollout.run() for row in rows]
             changes = self._changes(record.make("running"))
-        return Take(row=self._as_ended(rows[0]), moments=lanes.moments), changes
+            conversion = stage.plan.conversion
+        return Take(row=self._as_ended(rows[0]), moments=lanes.moments, conversion=conversion), changes
 
     @property
     def _instances(self) -> str:

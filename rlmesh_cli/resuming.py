@@ -47,6 +47,8 @@ def fingerprint(record: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("horizon", "ensemble", "batch_rows", "instances", "env_tags", "model_spec", "until"):
         if name in route:
             known[name] = route[name]
+    if "conversion" in record:
+        known["conversion"] = record["conversion"]
     if "files" in env:
         known["env.files"] = sorted([Path(file["path"]).name, file["sha256"]] for file in env["files"])
     known |= {f"module {file['path']}": file["sha256"][:_DIGITS] for file in record.get("modules", ())}

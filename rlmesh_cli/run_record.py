@@ -144,6 +144,7 @@ class RunRecord:
             "modules": self._beside,
             "probe": self.probe,
             "adapter": stage.plan.description.splitlines() or None,
+            "conversion": stage.plan.conversion or None,
             "actuators": list(self._actuators),
             "success_rule": route.success_rule.describe(),
             "metrics": list(stage.metrics),

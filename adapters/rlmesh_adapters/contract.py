@@ -82,7 +82,7 @@ class RoutePlan(msgspec.Struct, frozen=True, kw_only=True):
     is_ensembled: whether overlapping chunks are averaged.
     wants_every_step: whether frame windows must see steps that are replayed.
     passes_state: whether the corner takes its state and gives it back.
-    description: the conversion as text, empty for none.
+    description: the conversion as text, empty for none. conversion: its numbers, see plan_records.
     """
 
     corner: str
@@ -94,6 +94,7 @@ class RoutePlan(msgspec.Struct, frozen=True, kw_only=True):
     wants_every_step: bool = False
     passes_state: bool = False
     description: str = ""
+    conversion: dict[str, Any] = {}
 
     @property
     def is_chunked(self) -> bool:

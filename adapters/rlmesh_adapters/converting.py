@@ -18,6 +18,7 @@ from .documents.schema import DocumentError
 from .documents.spec import ModelSpec
 from .ensembles import Ensembler
 from .errors import LoadError, RouteError, faults_suppressed
+from .plan_records import conversion_record
 from .resolve.resolving import Resolved, resolve
 
 
@@ -78,12 +79,13 @@ class Conversion(msgspec.Struct, frozen=True):
     """What stands between an environment and a policy.
 
     adapter: None hands everything on as it is. ensembler: None executes chunks one after the other.
-    description: the adapter's plans as text.
+    description: the adapter's plans as text. record: their numbers, see `conversion_record`.
     """
 
     adapter: Adapter | None
     ensembler: Ensembler | None
-    description: str
+    description: str = ""
+    record: dict[str, Any] = {}
 
 
 def convert_route(policy: object, corner: Corner, contract: RouteContract, book: AdvisoryBook) -> Conversion:
@@ -100,11 +102,12 @@ def convert_route(policy: object, corner: Corner, contract: RouteContract, book:
         if contract.tags is not None:
             message = "the environment is tagged, but the policy has no model spec: it sees raw observations"
             book.add("tags-unused", "info", message)
-        return Conversion(None, ensembler, "")
+        return Conversion(None, ensembler)
     _check_references(resolved, contract, corner)
     for note in resolved.notes:
         book.add(note.code, note.severity, note.message, subject=note.message)
-    return Conversion(Adapter(resolved, contract.action), ensembler, describe(resolved))
+    adapter = Adapter(resolved, contract.action)
+    return Conversion(adapter, ensembler, describe(resolved), conversion_record(resolved))
 
 
 def _check_references(resolved: Resolved, contract: RouteContract, corner: Corner) -> None:

@@ -123,6 +123,7 @@ class AdapterEngine:
             is_ensembled=contract.ensemble is not None,
             wants_every_step=adapter is not None and adapter.observations.has_windows,
             description="" if conversion is None else conversion.description,
+            conversion={} if conversion is None else conversion.record,
         )
         if sharing != "shared":
             self._note_memory(first, contract.num_lanes)
