@@ -12,7 +12,7 @@ from rlmesh_adapters.errors import HarnessError, LoadError
 from rlmesh_adapters.probe.battery import verdict_record
 from rlmesh_adapters.probe.lab import SecondInstanceError
 from rlmesh_adapters.probe.verdicts import ProbeVerdict
-from rlmesh_adapters.spaces import INTEGER_KINDS, SpaceView
+from rlmesh_adapters.spaces import is_choice
 
 from .loading import PolicySource
 from .probing import probe_shortly
@@ -73,9 +73,10 @@ def decide(
         book.add("probe-forced", "caution", f"the probe refused this policy: {refusal}")
     sharing = contract.sharing
     is_shown = verdict.verdict in ("stateless", "stochastic")
-    # Single answers that choose between few actions hide most of what is kept. There the engine's own rule stays:
-    # a policy that has a `reset` gets an instance a lane.
-    is_hiding = _is_choice(contract.action) and not verdict.corner.endswith("_batch")
+    # Answers that choose between few actions hide most of what is kept: single ones, and those of a policy whose
+    # attributes change. There the engine's own rule stays: one that has a `reset` gets an instance a lane.
+    is_single = is_choice(contract.action) and not verdict.corner.endswith("_batch")
+    is_hiding = is_single or verdict.recommended == "lane"
     if sharing == "auto" and is_shown and not is_hiding:
         sharing = "shared"
     elif sharing == "auto" and verdict.verdict == "episode_clean":
@@ -121,12 +122,6 @@ def _note_unchecked(book: AdvisoryBook, verdict: ProbeVerdict, sharing: str) -> 
             f"{verdict.calls} calls in {verdict.seconds:.1f} s were too few to say whether the policy keeps "
             "anything: `rlmesh probe --budget` gives it more time",
         )
-
-
-def _is_choice(view: SpaceView) -> bool:
-    if view.children:
-        return all(_is_choice(child) for _, child in view.children)
-    return view.kind in INTEGER_KINDS
 
 
 def _refusal(verdict: ProbeVerdict, sharing: str) -> str | None:

@@ -7,23 +7,16 @@ is not seen in the few calls before a run. Looking at its attributes costs nothi
 
 from __future__ import annotations
 
-import zlib
-from collections import deque
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from rlmesh_adapters.advisories import AdvisoryBook
 from rlmesh_adapters.baselines import BASELINES
+from rlmesh_adapters.insides import get_quietly
+from rlmesh_adapters.looks import changed, looks_of, named
 
 if TYPE_CHECKING:
     from .stage import Stage
 
-# What is larger is not looked into, such as weights.
-_MOST_BYTES = 1 << 20
-_MOST_PARTS = 64
-_DEEPEST = 5
-_SHOWN = 3
 _HOOKS = ("reset", "on_episode_end")
 
 
@@ -57,41 +50,17 @@ class UnresetWatch:
         self._policy = None  # nobody keeps a model alive for this
         if before is None or after is None:
             return
-        changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
-        if changed:
-            shown = ", ".join(f"`{name}`" for name in changed[:_SHOWN])
-            more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
+        names = changed(before, after)
+        if names:
             book.add(
                 "state-kept",
                 "info",
-                f"the policy has no `reset`, and {shown}{more} of it went on changing from episode to episode: "
-                "what one leaves may reach the next (`rlmesh probe` tells; --instances episode plays each with a "
-                "new one)",
+                f"the policy has no `reset`, and {named(names)} of it went on changing from episode to episode: "
+                "what one leaves may reach the next, on any lane that shares it (`rlmesh probe` tells; "
+                "--instances episode plays each with a new one)",
             )
 
 
 def _looks_of(policy: object) -> dict[str, object] | None:
-    """Return what a policy's own attributes are like now, None for one that is told where episodes begin or end.
-
-    Values that cannot be looked into are taken for what they are, not for what they hold.
-    """
-    try:
-        if any(callable(getattr(policy, name, None)) for name in _HOOKS):
-            return None
-        return {name: _look(value) for name, value in dict(getattr(policy, "__dict__", {})).items()}
-    except Exception:  # an object of the user's may do anything when it is looked at
-        return None
-
-
-def _look(value: Any, depth: int = 0) -> object:
-    if value is None or isinstance(value, (bool, int, float, str, bytes, np.generic)):
-        return repr(value)
-    if isinstance(value, np.ndarray):
-        is_small = value.nbytes <= _MOST_BYTES and not value.dtype.hasobject
-        return value.shape, zlib.crc32(np.ascontiguousarray(value).tobytes()) if is_small else id(value)
-    if isinstance(value, (list, tuple, deque, dict, set, frozenset)):
-        parts: Any = value.items() if isinstance(value, dict) else value
-        is_small = len(value) <= _MOST_PARTS and depth < _DEEPEST
-        return len(value), tuple(_look(part, depth + 1) for part in parts) if is_small else id(value)
-    # A tensor counts how often it was written into.
-    return id(value), getattr(value, "_version", None) if type(value).__name__ == "Tensor" else None
+    """Return what a policy's attributes are like, None for one that is told where episodes begin or end."""
+    return None if any(callable(get_quietly(policy, name)) for name in _HOOKS) else looks_of(policy)

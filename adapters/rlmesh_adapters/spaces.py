@@ -60,6 +60,13 @@ class SpaceView(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return self.label or self.kind
 
 
+def is_choice(view: SpaceView) -> bool:
+    """Whether every leaf of a space holds whole numbers to choose from."""
+    if view.children:
+        return all(is_choice(child) for _, child in view.children)
+    return view.kind in INTEGER_KINDS
+
+
 def frozen_array(values: npt.ArrayLike, *, shape: tuple[int, ...], dtype: Any = None) -> npt.NDArray[Any]:
     """Return a read-only copy of `values`, broadcast to `shape`."""
     array = np.array(np.broadcast_to(np.asarray(values, dtype=dtype), shape))

@@ -52,6 +52,20 @@ class Coupled:
         return (obs[:, 2] > obs[:, 2].mean()).astype(int)
 
 
+class Integrating:
+    # What it sums up tips the balance late: few calls, of whose answers there are two, do not show it.
+
+    def __init__(self):
+        self.sum = 0.0
+
+    def reset(self):
+        self.sum = 0.0
+
+    def predict_batch(self, obs):
+        self.sum = self.sum + 0.02 * float(obs[:, 0].sum())
+        return (obs[:, 2] + obs[:, 3] + self.sum > 0).astype(int)
+
+
 class Harmless:
     def reset(self):
         pass
@@ -86,6 +100,7 @@ def without_lane(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         ("Unresettable", {"instances": "episode"}, "episode"),
         ("Passing", {}, "shared"),
         ("Harmless", {}, "shared"),
+        ("Integrating", {}, "lane"),
     ],
 )
 def test_rows_are_those_of_one_lane(tmp_path, file, policy, flags, instances):
@@ -142,6 +157,13 @@ def test_a_harmless_reset_is_no_reason_for_a_caution(tmp_path, file):
     played = run(tmp_path, file, "Harmless", num_envs=4)
     assert played.advisory("shared-state") is None
     assert played.record["probe"]["verdict"] == "stateless"
+
+
+def test_what_changes_unseen_is_named(tmp_path, file):
+    probe = run(tmp_path, file, "Integrating", num_envs=4).record["probe"]
+    test = next(test for test in probe["tests"] if test["name"] == "attributes")
+    assert (test["outcome"], test["numbers"]) == ("noted", {"changed": ["sum"]})
+    assert (probe["verdict"], probe["recommended"]) == ("stateless", "lane")
 
 
 def test_a_run_is_the_same_with_and_without_a_probe(tmp_path, file):

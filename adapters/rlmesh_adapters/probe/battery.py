@@ -9,8 +9,10 @@ import msgspec
 
 from rlmesh_adapters.batches import Batch, leaves, take_rows
 from rlmesh_adapters.contract import RouteContract
+from rlmesh_adapters.looks import looks_of
 
 from .agreement import check_agreement
+from .attributes import check_attributes
 from .budget import Budget, Deadline, Spent
 from .coupling import check_coupling
 from .findings import Findings
@@ -117,6 +119,7 @@ def _run(
     assert findings.first is not None
     try:
         findings.firsts[0] = findings.first.ask(lab.batches[0])
+        findings.looks = looks_of(findings.first.policy)
     except Spent:
         results.append(TestResult(name="fresh", outcome="not checked", sentence="There was no time for one call."))
         return
@@ -142,6 +145,7 @@ def _run(
         check("corners", check_agreement)
         check("guest", lambda known: check_guest(known, changes))
         check("mode", check_mode)
+    check("attributes", check_attributes)
     check("shape", check_shape)
 
 
@@ -169,7 +173,7 @@ def _overall(results: Sequence[TestResult], findings: Findings, *, passes_state:
     is_noisy = findings.hidden_floor > 0 or outcome.get("noise") == "noted"
     return {
         "verdict": "stochastic" if is_noisy else "stateless",
-        "recommended": "state" if passes_state else "shared",
+        "recommended": "state" if passes_state else "lane" if findings.is_hiding else "shared",
     }
 
 

@@ -34,6 +34,8 @@ class Findings:
     firsts: number of a batch -> what a fresh instance answers to it.
     hidden_floor: largest difference between fresh instances that are asked the same; 0 where there is none.
     remembers: whether answers depend on what came before. outlives: whether that outlives the instance.
+    looks: what the first instance's attributes were like after its first call, None where that cannot be seen.
+    is_hiding: whether they changed since, and answers that are choices may not show it.
     """
 
     def __init__(self, lab: Lab, *, is_short: bool) -> None:
@@ -48,6 +50,8 @@ class Findings:
         self.hidden_floor = 0.0
         self.remembers = False
         self.outlives = False
+        self.looks: dict[str, object] | None = None
+        self.is_hiding = False
 
     @property
     def scale(self) -> float:

@@ -130,7 +130,7 @@ class Session:
     def __init__(self, lab: Lab, name: str, build: Callable[[], Any]) -> None:
         self._lab, self._name, self._build = lab, name, build
         self._engine = AdapterEngine(advisories=AdvisoryBook())
-        self._policy: Any = None
+        self.policy: Any = None
         self._kept: tuple[Any, list[bytes]] | None = None
         self._episode = 0
         self._count = 0
@@ -145,7 +145,7 @@ class Session:
         budget = self._lab.budget
         began = budget.seconds
         try:
-            self._policy = self._build()
+            self.policy = self._build()
         except HarnessError as error:
             if self._lab.budget.instances < 2:
                 raise
@@ -156,9 +156,9 @@ class Session:
                 "else use --num-envs 1, or --no-probe with --instances shared",
             ) from error
         budget.slowest_build = max(budget.slowest_build, budget.seconds - began)
-        self._lab.know(self._policy)
-        self._lab.sources.look_into(self._policy)
-        return self._policy
+        self._lab.know(self.policy)
+        self._lab.sources.look_into(self.policy)
+        return self.policy
 
     def next_episode(self) -> None:
         """End the episode that is being played; the next call begins another."""
@@ -188,7 +188,7 @@ class Session:
             # Windows are the adapter's memory, not the policy's: each call sees one frame, again and again.
             for context in contexts:
                 adapter.observations.evict(context.episode_id)
-        lab.sources.look_into(self._policy)
+        lab.sources.look_into(self.policy)
         lab.sources.arrange(_SEED + noise)
         states = self._sources() if noise else []
         try:
