@@ -9,6 +9,7 @@ import msgspec
 from rlmesh_adapters.advisories import AdvisoryBook
 from rlmesh_adapters.contract import RouteContract
 from rlmesh_adapters.errors import HarnessError, LoadError
+from rlmesh_adapters.looks import named
 from rlmesh_adapters.probe.battery import verdict_record
 from rlmesh_adapters.probe.lab import SecondInstanceError
 from rlmesh_adapters.probe.verdicts import ProbeVerdict
@@ -73,8 +74,8 @@ def decide(
         book.add("probe-forced", "caution", f"the probe refused this policy: {refusal}")
     sharing = contract.sharing
     is_shown = verdict.verdict in ("stateless", "stochastic")
-    # Answers that choose between few actions hide most of what is kept: single ones, and those of a policy whose
-    # attributes change. There the engine's own rule stays: one that has a `reset` gets an instance a lane.
+    # Single answers that choose between few actions hide most of what is kept, and no answers show all of it where
+    # attributes change. There the engine's own rule stays: what is told of episodes gets an instance a lane.
     is_single = is_choice(contract.action) and not verdict.corner.endswith("_batch")
     is_hiding = is_single or verdict.recommended == "lane"
     if sharing == "auto" and is_shown and not is_hiding:
@@ -90,6 +91,7 @@ def decide(
             "the policy draws random numbers of its own: its rows change with the number of lanes and workers; "
             "`context.rng` gives every episode the same ones anywhere",
         )
+    _note_outliving(book, verdict)
     if verdict.verdict == "unchecked":
         _note_unchecked(book, verdict, sharing)
     return Decision(
@@ -97,6 +99,17 @@ def decide(
         is_cleared=is_shown,
         record=record,
     )
+
+
+def _note_outliving(book: AdvisoryBook, verdict: ProbeVerdict) -> None:
+    names = next((test.numbers.get("outliving") for test in verdict.tests if test.name == "attributes"), None)
+    if names:
+        book.add(
+            "state-kept",
+            "info",
+            f"{named(names)} of the policy goes on from episode to episode, reset or not: what one leaves may "
+            "reach the next (`rlmesh probe` tells; --instances episode plays each with a new one)",
+        )
 
 
 def _note_unchecked(book: AdvisoryBook, verdict: ProbeVerdict, sharing: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable
 from typing import Any, Literal
 
 import msgspec
@@ -109,9 +110,10 @@ class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     attempts: int = 1
 
     @property
-    def course(self) -> tuple[str, int, str]:
-        """What was done and paid from the start to the end; equal for episodes that only repeat one another."""
-        return self.trace_hash, self.length, self.end
+    def course(self) -> Hashable:
+        """What was done, paid and reported from start to end; equal for episodes that only repeat one another."""
+        success = self.success, self.success_final, self.success_any, self.success_held
+        return self.trace_hash, self.length, self.end, success, tuple(sorted(self.metrics.items()))
 
     @property
     def is_error(self) -> bool:

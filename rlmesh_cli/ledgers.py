@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import msgspec
 
@@ -57,7 +57,7 @@ class ChunkLedger(msgspec.Struct, frozen=True, kw_only=True):
 def start_ledger(rows: Sequence[EpisodeResult]) -> StartLedger:
     """Count different starts; rows whose reset failed have none."""
     known = [row for row in rows if row.start_hash is not None]
-    courses: dict[str | None, set[tuple[str, int, str]]] = {}
+    courses: dict[str | None, set[Hashable]] = {}
     for row in known:
         courses.setdefault(row.start_hash, set()).add(row.course)
     is_one_each = all(len(found) == 1 for found in courses.values())

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING
 
 from rlmesh_adapters.advisories import AdvisoryBook
 from rlmesh_adapters.baselines import BASELINES
-from rlmesh_adapters.insides import get_quietly
+from rlmesh_adapters.instances import episode_hooks
 from rlmesh_adapters.looks import changed, looks_of, named
 
 if TYPE_CHECKING:
     from .stage import Stage
-
-_HOOKS = ("reset", "on_episode_end")
 
 
 def watched(stage: Stage) -> object | None:
@@ -63,4 +61,4 @@ class UnresetWatch:
 
 def _looks_of(policy: object) -> dict[str, object] | None:
     """Return what a policy's attributes are like, None for one that is told where episodes begin or end."""
-    return None if any(callable(get_quietly(policy, name)) for name in _HOOKS) else looks_of(policy)
+    return None if episode_hooks(policy) else looks_of(policy)

@@ -171,7 +171,9 @@ class ActionSeam:
         if bounds is None:
             return self._check_tree(actions)
         if bounds.all_inside(actions):
-            return CheckedActions(actions, None, NO_FAILURES)
+            # What is not executed may be why the whole was left in a type of its own.
+            fits = actions.dtype == self.view.dtype
+            return CheckedActions(actions if fits else actions.astype(self.view.dtype), None, NO_FAILURES)
         return self._check_leaf(actions, bounds)
 
     def _check_leaf(self, actions: npt.NDArray[Any], bounds: Bounds) -> CheckedActions:

@@ -20,7 +20,7 @@ from .context import EpisodeContext
 from .contract import SHARINGS, RouteContract, RoutePlan
 from .corners import Corner, choose_corner, corner_names
 from .errors import EnvironmentBuildError, HarnessError, LoadError
-from .instances import Instances, close_quietly
+from .instances import Instances, close_quietly, episode_hooks
 from .padding import with_rows
 from .predictions import Prediction
 from .roster import check_episode_ids
@@ -111,7 +111,8 @@ class AdapterEngine:
             self.advisories.add(
                 "shared-state",
                 "caution",
-                f"{contract.num_lanes} lanes share one policy that has reset(): what it keeps may be mixed up",
+                f"{contract.num_lanes} lanes share one policy that has {episode_hooks(first)[0]}(): "
+                "what it keeps may be mixed up",
             )
         plan = RoutePlan(
             corner=corner.name,
@@ -266,5 +267,5 @@ def _sharing(policy: object, corner: Corner, contract: RouteContract) -> str:
 
 
 def _keeps_state(policy: object, corner: Corner) -> bool:
-    # A policy that is told to reset keeps something; until it is shown harmless, lanes must not share it.
-    return callable(getattr(policy, "reset", None)) and not corner.wants_state
+    # A policy that is told of episodes keeps something; until it is shown harmless, lanes must not share it.
+    return bool(episode_hooks(policy)) and not corner.wants_state

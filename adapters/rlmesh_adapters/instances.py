@@ -10,8 +10,14 @@ from .calls import PolicyCaller, kept_answer
 from .context import EpisodeContext
 from .corners import parameter_names
 from .errors import ActionError, Failure, failure_from, faults_suppressed, is_fault
+from .insides import get_quietly
 from .modes import EvalMode
 from .predictions import Prediction, merge
+
+
+def episode_hooks(policy: object) -> list[str]:
+    """Return by which methods a policy is told where episodes begin and end; it may keep something of them."""
+    return [name for name in ("reset", "on_episode_end") if callable(get_quietly(policy, name))]
 
 
 class Instances:
@@ -179,7 +185,7 @@ class _Slot:
         self.caller = caller
         #: Training modes of an object that is built for one episode.
         self.modes = EvalMode()
-        self._close = getattr(policy, "close", None)
+        self._close = get_quietly(policy, "close")
         self._reset = _hook(policy, "reset")
         self._ended = _hook(policy, "on_episode_end")
         self.has_hooks = self._reset is not None or self._ended is not None
@@ -205,7 +211,7 @@ class _Slot:
 
 def _hook(policy: Any, name: str) -> Callable[[EpisodeContext], Any] | None:
     """Return a hook as a function of the context, which is passed on only if the policy takes it."""
-    hook = getattr(policy, name, None)
+    hook = get_quietly(policy, name)
     if not callable(hook):
         return None
     if "context" in parameter_names(hook):
@@ -216,6 +222,6 @@ def _hook(policy: Any, name: str) -> Callable[[EpisodeContext], Any] | None:
 def close_quietly(policy: Any) -> None:
     """Call the policy's `close` if it has one; what that raises is of no interest any more."""
     with faults_suppressed():
-        close = getattr(policy, "close", None)
+        close = get_quietly(policy, "close")
         if callable(close):
             close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections import deque
 from collections.abc import Mapping, Sequence
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,17 +15,19 @@ from .insides import get_quietly
 # What is larger is not looked into, such as weights.
 _MOST_BYTES = 1 << 20
 _MOST_PARTS = 64
-_DEEPEST = 5
+_DEEPEST = 8
+_MOST_LOOKS = 5_000
 _SHOWN = 3
 
 
 def looks_of(policy: object) -> dict[str, object] | None:
     """Return what a policy's own attributes are like now, by name; None where they cannot be looked at.
 
-    Values that cannot be looked into are taken for what they are, not for what they hold.
+    Objects inside are looked into as well. What cannot be is taken for what it is, not for what it holds.
     """
     try:
-        return {name: _look(value) for name, value in dict(get_quietly(policy, "__dict__") or {}).items()}
+        look = _Look()
+        return {name: look.at(value) for name, value in dict(get_quietly(policy, "__dict__") or {}).items()}
     except Exception:  # an object of the user's may do anything when it is looked at
         return None
 
@@ -40,15 +43,29 @@ def named(names: Sequence[str]) -> str:
     return shown + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
-def _look(value: Any, depth: int = 0) -> object:
-    if value is None or isinstance(value, (bool, int, float, str, bytes, np.generic)):
-        return repr(value)
-    if isinstance(value, np.ndarray):
-        is_small = value.nbytes <= _MOST_BYTES and not value.dtype.hasobject
-        return value.shape, zlib.crc32(np.ascontiguousarray(value).tobytes()) if is_small else id(value)
-    if isinstance(value, (list, tuple, deque, dict, set, frozenset)):
-        parts: Any = value.items() if isinstance(value, dict) else value
-        is_small = len(value) <= _MOST_PARTS and depth < _DEEPEST
-        return len(value), tuple(_look(part, depth + 1) for part in parts) if is_small else id(value)
-    # A tensor counts how often it was written into.
-    return id(value), getattr(value, "_version", None) if type(value).__name__ == "Tensor" else None
+class _Look:
+    """Looks at values, until it has seen very many."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_LOOKS
+
+    def at(self, value: Any, depth: int = 0) -> object:
+        """Return something that is equal as long as the value is the same."""
+        self._left -= 1
+        if value is None or isinstance(value, (bool, int, float, str, bytes, np.generic)):
+            return repr(value)
+        if isinstance(value, np.ndarray):
+            is_small = value.nbytes <= _MOST_BYTES and not value.dtype.hasobject
+            return value.shape, zlib.crc32(np.ascontiguousarray(value).tobytes()) if is_small else id(value)
+        is_seen = depth < _DEEPEST and self._left > 0
+        if isinstance(value, (list, tuple, deque, dict, set, frozenset)):
+            parts: Any = value.items() if isinstance(value, dict) else value
+            is_small = is_seen and len(value) <= _MOST_PARTS
+            return len(value), tuple(self.at(part, depth + 1) for part in parts) if is_small else id(value)
+        if type(value).__name__ == "Tensor":
+            # It counts how often it was written into.
+            return id(value), get_quietly(value, "_version")
+        inside = get_quietly(value, "__dict__")
+        if is_seen and type(inside) is dict and not isinstance(value, (type, FunctionType, ModuleType)):
+            return type(value), self.at(inside, depth + 1)
+        return id(value)

@@ -22,11 +22,16 @@ class EvalMode:
         attributes, containers and functions, and through `modules()` where there is one.
         """
         known = {id(module) for module, _ in self._flags}
-        found = [(module, bool(module.training)) for module in _modules(policy) if id(module) not in known]
+        found = [
+            (module, bool(get_quietly(module, "training")))
+            for module in _modules(policy)
+            if id(module) not in known
+        ]
         self._flags.extend(found)
         for module, was_training in found:
-            if was_training and module.training and callable(getattr(module, "eval", None)):
-                module.eval()
+            switch = get_quietly(module, "eval")
+            if was_training and get_quietly(module, "training") and callable(switch):
+                switch()
 
     @property
     def count_training(self) -> int:
@@ -37,7 +42,9 @@ class EvalMode:
         """Restore every module's own flag; parts that were frozen in eval mode stay so."""
         # `train` of a parent reaches its children, so each pass settles one more level.
         for _ in self._flags:
-            wrong = [(module, flag) for module, flag in self._flags if bool(module.training) != flag]
+            wrong = [
+                (module, flag) for module, flag in self._flags if bool(get_quietly(module, "training")) != flag
+            ]
             if not wrong:
                 break
             for module, flag in wrong:

@@ -192,3 +192,18 @@ def test_an_answer_that_raises_when_it_is_read_is_the_policy_s_fault(name: str) 
     else:
         messages = [failures[0].message, failures[1].message]
     assert all("NeedsGradient" in message or "requires grad" in message for message in messages)
+
+
+@pytest.mark.parametrize("name", ["predict_chunk", "predict_chunk_batch"])
+def test_a_planned_action_that_is_never_executed_changes_no_type(name: str) -> None:
+    """300 is no byte, so the chunk is left as it came; but what the environment gets of it is bytes."""
+    plan = np.array([[1, 2], [300, 0]])
+    caller = caller_of(
+        spaces.Box(0, 255, (2,), np.uint8),
+        horizon=1,
+        **{name: lambda obs: np.stack([plan] * len(obs)) if name.endswith("_batch") else plan},
+    )
+    prediction = caller.predict(column(3, 7), contexts(0, 1))
+    assert not prediction.failures
+    assert np.asarray(prediction.actions).dtype == np.uint8
+    assert np.asarray(prediction.actions).tolist() == [[[1, 2]], [[1, 2]]]

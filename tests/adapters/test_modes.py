@@ -310,3 +310,23 @@ def test_flags_come_back_after_a_policy_raised(kind: type[Net]) -> None:
     engine.close()
     assert seen == [False]
     assert [part.training for part in every_net([net])] == [True, False]
+
+
+def test_what_only_looks_like_a_module_is_left_alone() -> None:
+    """As a pickled wrapper of environments does, whose lookups raise until it has some."""
+
+    class Wrapper:
+        training = True
+
+        def __getattr__(self, name: str) -> Any:
+            raise RuntimeError(f"no {name} yet")
+
+    class Policy:
+        def __init__(self) -> None:
+            self.wrapper = Wrapper()
+
+    policy, modes = Policy(), EvalMode()
+    modes.enter(policy)
+    assert modes.count_training == 1
+    modes.leave()
+    assert policy.wrapper.training is True

@@ -112,7 +112,7 @@ def test_rows_are_those_of_one_lane(tmp_path, file, policy, flags, instances):
     assert many.code == 0
     assert without_lane(many.rows) == without_lane(one.rows)
     assert many.record["policy"]["instances"] == instances
-    assert many.record["probe"]["calls"] <= 25
+    assert many.record["probe"]["calls"] <= 27
 
 
 REFUSED = [
@@ -162,7 +162,7 @@ def test_a_harmless_reset_is_no_reason_for_a_caution(tmp_path, file):
 def test_what_changes_unseen_is_named(tmp_path, file):
     probe = run(tmp_path, file, "Integrating", num_envs=4).record["probe"]
     test = next(test for test in probe["tests"] if test["name"] == "attributes")
-    assert (test["outcome"], test["numbers"]) == ("noted", {"changed": ["sum"]})
+    assert (test["outcome"], test["numbers"]) == ("noted", {"changed": ["sum"], "outliving": []})
     assert (probe["verdict"], probe["recommended"]) == ("stateless", "lane")
 
 
@@ -194,3 +194,102 @@ def test_the_record_of_a_probe_says_what_each_test_found(tmp_path, file):
     assert record["verdict"] == "episode_clean"
     assert record["recommended"] == "lane"
     assert {test["name"]: test["outcome"] for test in record["tests"]}["reset"] == "pass"
+
+
+TOLD_OF_EPISODES = """
+import numpy as np
+
+
+class Goal:
+    def reset(self, context):
+        self.goal = context.seed % 3 - 1
+
+    def predict(self, obs):
+        return np.tanh(self.goal * obs[:1]).astype(np.float32)
+
+
+class GoalOfBatch(Goal):
+    predict = None
+
+    def predict_batch(self, obs):
+        return np.tanh(self.goal * obs[:, :1]).astype(np.float32)
+
+
+class Latent:
+    def reset(self, context):
+        self.latent = context.rng.normal(size=1)
+
+    def predict_batch(self, obs):
+        return np.tanh(obs[:, :1] + self.latent).astype(np.float32)
+
+
+class Clock:
+    def reset(self):
+        self.time = 0
+
+    def predict(self, obs):
+        self.time += 1
+        return np.tanh(obs[:1] if self.time < 30 else -obs[:1]).astype(np.float32)
+
+
+class Network:
+    def __init__(self):
+        self.memory = np.zeros(1)
+
+
+class Inside:
+    # Its own attribute is one and the same object all the time.
+    def __init__(self):
+        self.network = Network()
+
+    def reset(self, context):
+        self.network.memory = np.full(1, context.seed % 3 - 1.0)
+
+    def predict_batch(self, obs):
+        return np.tanh(obs[:, :1] * self.network.memory).astype(np.float32)
+
+
+class Counting:
+    def __init__(self):
+        self.episodes = 0
+
+    def on_episode_end(self):
+        self.episodes += 1
+
+    def predict(self, obs):
+        return np.tanh(obs[:1] * (self.episodes % 3 - 1)).astype(np.float32)
+
+
+class Idle:
+    def reset(self):
+        pass
+
+    def predict_batch(self, obs):
+        return np.tanh(obs[:, :1]).astype(np.float32)
+"""
+
+
+def swung(tmp_path: Path, policy: str, **flags: Any) -> Any:
+    path = tmp_path / "told.py"
+    path.write_text(TOLD_OF_EPISODES)
+    return play(tmp_path, f"{path}:{policy}", "Pendulum-v1", episodes=6, seed=3, max_episode_steps=50, **flags)
+
+
+@pytest.mark.parametrize("policy", ["Goal", "GoalOfBatch", "Latent", "Clock", "Inside"])
+def test_what_is_chosen_for_an_episode_is_not_shared(tmp_path, policy):
+    """No answer within an episode shows it; lanes that shared it would act by the goal of whoever began last."""
+    one, many = swung(tmp_path, policy), swung(tmp_path, policy, num_envs=4)
+    assert without_lane(many.rows) == without_lane(one.rows)
+    assert many.record["policy"]["instances"] == "lane"
+    assert len({row["return"] for row in one.rows}) == 6
+
+
+@pytest.mark.parametrize("is_probed", [True, False])
+def test_what_goes_on_over_episodes_is_not_shared_and_is_named(tmp_path, is_probed):
+    many = swung(tmp_path, "Counting", num_envs=3, is_probed=is_probed)
+    assert many.record["policy"]["instances"] == "lane"
+    assert not is_probed or "`episodes` of the policy goes on" in many.advisory("state-kept")["message"]
+
+
+def test_a_reset_that_does_nothing_costs_no_instances(tmp_path):
+    assert swung(tmp_path, "Idle", num_envs=3).record["policy"]["instances"] == "shared"

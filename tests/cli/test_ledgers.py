@@ -42,6 +42,32 @@ def test_same_actions_for_a_shorter_time_are_another_course():
     assert not start_ledger(rows).are_repeats
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"success": True},
+        {"success_final": True},
+        {"success_any": True},
+        {"success_held": 3},
+        {"metrics": {"distance": 0.5}},
+    ],
+)
+def test_episodes_that_end_alike_and_are_told_apart_by_what_was_reported_are_no_repeats(told):
+    """A coin that the observation does not show decides: forty of them are forty."""
+    rows = [row(index, start_hash="a", **(told if index % 2 else {})) for index in range(40)]
+    starts = start_ledger(rows)
+    assert (starts.distinct, starts.are_repeats) == (1, False)
+    assert len(independent(rows, starts)) == 40
+
+
+def test_success_that_few_episodes_report_is_counted_among_those():
+    rows = [row(index, start_hash="a", success=(index > 4) if index % 2 else None) for index in range(10)]
+    summary = summarise(rows, planned=10, rule=IS_SUCCESS, metrics=())
+    three = binomtest(3, 5).proportion_ci(method="exact")
+    assert summary.success.interval.low == pytest.approx(three.low, abs=1e-9)
+    assert summary.success.interval.high == pytest.approx(three.high, abs=1e-9)
+
+
 def test_failed_reset_has_no_start():
     assert start_ledger([row(0), errored(1, start_hash=None)]).known == 1
 

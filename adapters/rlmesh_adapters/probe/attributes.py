@@ -2,34 +2,58 @@
 
 from __future__ import annotations
 
-from rlmesh_adapters.insides import get_quietly
+from rlmesh_adapters.instances import episode_hooks
 from rlmesh_adapters.looks import changed, looks_of, named
-from rlmesh_adapters.spaces import is_choice
 
 from .findings import Findings
+from .lab import Session
 from .verdicts import TestResult
+
+
+def see_another_episode(findings: Findings, session: Session) -> None:
+    """Note which attributes of a policy that is told of episodes are others in another episode.
+
+    What is chosen for an episode when it begins - a goal, a latent - shows in no answer within one.
+    """
+    if not episode_hooks(session.policy):
+        return
+    findings.is_told_of_episodes = True
+    before = looks_of(session.policy)
+    session.play_another(findings.lab.batches[1])
+    other = looks_of(session.policy)
+    session.play_again(findings.lab.batches[0])
+    again = looks_of(session.policy)
+    if before is None or other is None or again is None:
+        findings.changed_by_episode = None
+        return
+    findings.changed_by_episode = changed(before, other)
+    findings.outliving = changed(before, again)
 
 
 def check_attributes(findings: Findings) -> TestResult:
     """What the first instance is like after its first call, and after all that it was asked.
 
-    A choice between few actions hides what is kept; what changes and has a `reset` is then given to each lane.
+    What changes is not shown to be harmless by answers that do not change: a clock may strike later than it was
+    waited for, and a choice between few actions hides most. Where the policy is told of episodes, each lane is
+    given an instance then.
     """
     assert findings.first is not None
-    before, after = findings.looks, looks_of(findings.first.policy)
-    if before is None or after is None:
+    before, after, by_episode = findings.looks, looks_of(findings.first.policy), findings.changed_by_episode
+    if before is None or after is None or by_episode is None:
+        findings.is_hiding = findings.is_told_of_episodes
         return TestResult(name="attributes", outcome="not checked", sentence="They cannot be looked at.")
-    names = changed(before, after)
+    names = sorted({*changed(before, after), *by_episode})
     if not names:
         return TestResult(
             name="attributes", outcome="pass", sentence="None of its attributes changed with its calls."
         )
-    is_choosing = is_choice(findings.lab.contract.action)
-    findings.is_hiding = is_choosing and callable(get_quietly(findings.first.policy, "reset"))
+    findings.is_hiding = findings.is_told_of_episodes
     shown = "" if findings.remembers else "; no answer that was compared shows it"
+    kept = findings.outliving
+    stays = f" {named(kept)} {'is' if len(kept) == 1 else 'are'} not as before in a new episode." if kept else ""
     return TestResult(
         name="attributes",
         outcome="noted",
-        sentence=f"{named(names)} of it changed with its calls{shown}.",
-        numbers={"changed": names},
+        sentence=f"{named(names)} of it changed with its calls{shown}.{stays}",
+        numbers={"changed": names, "outliving": kept},
     )

@@ -34,7 +34,7 @@ from .shape import check_shape
 from .verdicts import ProbeVerdict, TestResult
 
 #: Calls of the short form that a run makes before it begins.
-SHORT_CALLS = 25
+SHORT_CALLS = 27
 _EARLY = (
     ("repeat", check_repeat),
     ("first-input", check_first_input),
@@ -157,6 +157,9 @@ def _overall(results: Sequence[TestResult], findings: Findings, *, passes_state:
     outcome = {result.name: result.outcome for result in results}
     if outcome.get("shape") == "fail":
         return {"verdict": "broken", "recommended": "nothing"}
+    if outcome.get("lane-coupling") == "fail" and findings.is_hiding and not findings.remembers:
+        # Rows that share what was chosen for an episode change one another's; with an instance each they cannot.
+        return {"verdict": "episode_clean", "recommended": "lane"}
     if outcome.get("lane-coupling") == "fail":
         return {"verdict": "couples", "recommended": "one lane"}
     if findings.remembers:

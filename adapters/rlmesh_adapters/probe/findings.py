@@ -35,7 +35,10 @@ class Findings:
     hidden_floor: largest difference between fresh instances that are asked the same; 0 where there is none.
     remembers: whether answers depend on what came before. outlives: whether that outlives the instance.
     looks: what the first instance's attributes were like after its first call, None where that cannot be seen.
-    is_hiding: whether they changed since, and answers that are choices may not show it.
+    changed_by_episode: what of them is another in another episode, None where that cannot be seen.
+    outliving: what is not as in the first episode when one with its seed begins again.
+    is_told_of_episodes: whether it has a `reset` or an `on_episode_end`. is_hiding: whether it has, and anything
+    changed.
     """
 
     def __init__(self, lab: Lab, *, is_short: bool) -> None:
@@ -51,7 +54,9 @@ class Findings:
         self.remembers = False
         self.outlives = False
         self.looks: dict[str, object] | None = None
-        self.is_hiding = False
+        self.changed_by_episode: list[str] | None = []
+        self.outliving: list[str] = []
+        self.is_told_of_episodes = self.is_hiding = False
 
     @property
     def scale(self) -> float:

@@ -9,6 +9,7 @@ from typing import Any
 from rlmesh_adapters.batches import Batch
 
 from .answers import Answer, difference
+from .attributes import see_another_episode
 from .budget import Spent
 from .findings import Findings, Gap
 from .lab import Session
@@ -137,6 +138,7 @@ def check_hidden_noise(findings: Findings) -> TestResult:
     one = findings.fresh_answer(0)
     with lab.visit() as other:
         again = other.ask(lab.batches[0])
+        see_another_episode(findings, other)
     gap = findings.gap(0, one, again)
     if gap is None and lab.is_lone:
         return TestResult(

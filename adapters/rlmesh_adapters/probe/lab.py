@@ -160,15 +160,27 @@ class Session:
         self._lab.sources.look_into(self.policy)
         return self.policy
 
+    def play_another(self, batch: Batch) -> None:
+        """Begin an episode with another seed and other random numbers, and ask in it."""
+        self.next_episode()
+        self.ask(batch, noise=1, seed=_SEED + 1)
+
+    def play_again(self, batch: Batch) -> None:
+        """Begin an episode with the seed and the random numbers of the first, and ask in it."""
+        self.next_episode()
+        self.ask(batch)
+
     def next_episode(self) -> None:
         """End the episode that is being played; the next call begins another."""
         self._engine.end_episodes(_ROUTE, self._contexts(range(self._lab.rows)))
         self._episode += 1
 
-    def ask(self, batch: Batch, *, rows: Sequence[int] | None = None, noise: int = 0) -> list[Answer]:
+    def ask(
+        self, batch: Batch, *, rows: Sequence[int] | None = None, noise: int = 0, seed: int = _SEED
+    ) -> list[Answer]:
         """Ask for a batch, or some rows of it in the order given; return an answer a row.
 
-        noise: which state the random sources are put into.
+        noise: which state the random sources are put into. seed: of the first row's episode.
 
         Raises Spent where the budget does not allow the call.
         """
@@ -182,7 +194,7 @@ class Session:
         if self.plan.passes_state:
             # The engine keeps its state by episode, so each call is the first of one.
             self._episode += 1
-        contexts = self._contexts(company)
+        contexts = self._contexts(company, seed)
         adapter = self._engine.route(_ROUTE).adapter
         if adapter is not None:
             # Windows are the adapter's memory, not the policy's: each call sees one frame, again and again.
@@ -222,10 +234,10 @@ class Session:
         given = {id(context.rng) for context in self._lab.contexts if context.drawn is not None}
         return self._lab.sources.states(but=given)
 
-    def _contexts(self, company: Sequence[int]) -> list[EpisodeContext]:
+    def _contexts(self, company: Sequence[int], seed: int = _SEED) -> list[EpisodeContext]:
         """Return contexts whose random numbers begin anew at each call, and go with the row, not its place."""
         made = [
-            EpisodeContext(f"{self._name}-{self._episode}-{position}", row, _SEED + row)
+            EpisodeContext(f"{self._name}-{self._episode}-{position}", row, seed + row)
             for position, row in enumerate(company)
         ]
         self._lab.contexts += made
