@@ -157,10 +157,7 @@ def find_in(name: str, folders: Sequence[Path]) -> Path:
 
     Raises StoredRunError as `find_run` does.
     """
-    for folder in folders:
-        if name and os.path.lexists(folder / name / RECORD):
-            return folder / name
-    return find_run(name, folders[-1])
+    return _find(name, (*folders, Path()), folders[-1])
 
 
 def list_runs(parent: Path) -> list[Path]:
@@ -191,22 +188,63 @@ def _age(path: Path) -> tuple[str, int, str]:
 def find_run(name: str, parent: Path) -> Path:
     """Return the run folder that a name means.
 
-    name: a path, the name of a folder in `parent`, how one of them alone begins or ends, or `latest`.
+    name: a path, the name of a folder in `parent`, how one of them alone begins or ends, or `latest`; a folder
+        that holds one run; or a folder of runs with one of these below it, such as `base/latest`.
     Raises StoredRunError that names what is near.
     """
-    direct = [path for path in (Path(name), parent / name) if name and os.path.isdir(path)]
+    return _find(name, (Path(), parent), parent)
+
+
+def _find(name: str, places: Sequence[Path], parent: Path) -> Path:
+    """Return the run that a name means; places: folders that paths are seen from, parent: that of other names."""
+    direct = [path for path in (place / name for place in places) if name and os.path.isdir(path)]
     for path in direct:
         if os.path.lexists(path / RECORD):
             return path
+    for path in direct:
+        if held := list_runs(path):
+            return _only(path, held)
+    above, last = os.path.split(name.rstrip(os.sep))
+    if above and not direct:
+        for folder in (place / above for place in places):
+            if os.path.isdir(folder):
+                return _named(last, folder, list_runs(folder))
     runs = list_runs(parent) if os.path.isdir(parent) else []
-    if name == LATEST and runs:
+    if direct and not _matching(name, runs):
+        return direct[0]  # read_run says what it lacks
+    return _named(name, parent, runs)
+
+
+def _only(folder: Path, runs: list[Path]) -> Path:
+    """Return the one run of a folder."""
+    if len(runs) == 1:
         return runs[0]
-    matching = [path for path in runs if name and (path.name.startswith(name) or path.name.endswith(name))]
+    shown = ", ".join(map(str, runs[:_NEAR]))
+    raise StoredRunError(
+        f"{folder} holds {len(runs)} runs, and one is meant",
+        where=str(folder),
+        mend=f"name one: {shown}{_more(runs)}; {folder / LATEST} is the newest",
+    )
+
+
+def _matching(name: str, runs: list[Path]) -> list[Path]:
+    """Return the runs that begin or end so, or the newest."""
+    if name == LATEST:
+        return runs[:1]
+    return [path for path in runs if name and (path.name.startswith(name) or path.name.endswith(name))]
+
+
+def _named(name: str, folder: Path, runs: list[Path]) -> Path:
+    """Return the one run of a folder that a name means."""
+    matching = _matching(name, runs)
     if len(matching) == 1:
         return matching[0]
-    if direct and not matching:
-        return direct[0]  # read_run says what it lacks
-    raise _no_run(name, parent, runs, matching)
+    raise _no_run(name, folder, runs, matching)
+
+
+def _more(paths: list[Path]) -> str:
+    """Return how many are not shown, such as ` and 3 more`."""
+    return f" and {len(paths) - _NEAR} more" if len(paths) > _NEAR else ""
 
 
 def _no_run(name: str, parent: Path, runs: list[Path], matching: list[Path]) -> StoredRunError:
@@ -218,9 +256,10 @@ def _no_run(name: str, parent: Path, runs: list[Path], matching: list[Path]) -> 
         )
     if matching:
         shown = ", ".join(path.name for path in matching[:_NEAR])
-        more = f" and {len(matching) - _NEAR} more" if len(matching) > _NEAR else ""
         return StoredRunError(
-            f"`{name}` means {len(matching)} runs: {shown}{more}", where=str(parent), mend="write more of the name"
+            f"`{name}` means {len(matching)} runs: {shown}{_more(matching)}",
+            where=str(parent),
+            mend="write more of the name",
         )
     names = [path.name for path in runs]
     near = [known for known in names if name and name.lower() in known.lower()] or nearest(name, names)

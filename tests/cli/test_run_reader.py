@@ -304,7 +304,61 @@ def test_run_is_found_by_its_path(parent, tmp_path, monkeypatch):
 
 
 def test_path_that_is_no_run_is_read_and_named_as_such(parent):
-    assert "is not a run" in refusal(read_run, find_run(str(parent), parent))
+    assert "is not a run" in refusal(read_run, find_run(str(parent / "notes"), parent))
+
+
+def test_folder_that_holds_one_run_means_that_run(tmp_path, monkeypatch):
+    run = golden_copy(tmp_path / "base")
+    monkeypatch.chdir(tmp_path)
+    for name in ("base", "base/", "./base", str(tmp_path / "base")):
+        assert find_run(name, tmp_path / "runs").resolve() == run
+        assert find_in(name, (tmp_path / "runs",)).resolve() == run
+    # One that a route file names is beside that file.
+    monkeypatch.chdir(tmp_path / "base")
+    assert find_in("base", (tmp_path, tmp_path / "runs")) == run
+
+
+def test_folder_that_holds_several_runs_names_those(parent, tmp_path):
+    golden_copy(tmp_path / "others", "20270101T000000Z-other")
+    with pytest.raises(HarnessError) as caught:
+        find_run(str(parent), tmp_path / "others")
+    error = mended(caught.value)
+    assert (error.cause, error.where) == (f"{parent} holds 3 runs, and one is meant", str(parent))
+    listed = ", ".join(str(parent / name) for name in NAMES[::-1])
+    assert error.mend == f"name one: {listed}; {parent / 'latest'} is the newest"
+    for hour in range(4):
+        golden_copy(parent, f"20250101T0{hour}0000Z-old")
+    assert f"20250101T020000Z-old and 2 more; {parent / 'latest'}" in refusal(find_run, str(parent), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "found"), [("latest", NAMES[2]), ("202603", NAMES[2]), ("policy-ef01", NAMES[1])]
+)
+def test_run_is_found_by_a_part_of_its_name_in_the_folder_that_is_typed(
+    name, found, parent, tmp_path, monkeypatch
+):
+    """And not in that of `--out`."""
+    golden_copy(tmp_path / "others", "20270101T000000Z-other")
+    monkeypatch.chdir(tmp_path)
+    assert find_run(f"runs/{name}", tmp_path / "others").resolve() == parent / found
+    assert find_in(f"runs/{name}", (tmp_path / "others",)).resolve() == parent / found
+    assert find_in(f"runs/{name}", (tmp_path, tmp_path / "others")) == parent / found
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("runs/202601", f"`202601` means 2 runs: {NAMES[1]}, {NAMES[0]}"),
+        ("runs/none", f"there is no run `none`; the newest are {NAMES[2]}, {NAMES[1]}, {NAMES[0]}"),
+        ("runs/notes/latest", "there is no run `latest`, nor any other in runs/notes"),
+    ],
+)
+def test_part_of_a_name_that_means_none_is_told_what_is_in_the_folder_that_is_typed(
+    name, words, parent, tmp_path, monkeypatch
+):
+    golden_copy(tmp_path / "others", "20270101T000000Z-other")
+    monkeypatch.chdir(tmp_path)
+    assert words in refusal(find_run, name, tmp_path / "others")
 
 
 @pytest.mark.parametrize(
