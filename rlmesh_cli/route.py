@@ -14,6 +14,7 @@ from rlmesh_adapters.errors import RouteError, nearest
 from .conversion import convert, kind_of, lookup
 from .documents import Document, KeyPath, show_path
 from .flags import parse_seeds, parse_success, parse_words
+from .mistaken import refuse_mistaken
 from .schema import SECTIONS, Flags, Route, WrapperRoute
 from .sources import at_file, split_source
 
@@ -32,7 +33,8 @@ def read_route(path: Path | None, flags: Flags, base: Document | None = None) ->
     base: what stands in place of a file, such as the route of an earlier run.
 
     Raises RouteError with file and line, or the flag, for unknown keys (naming the nearest), wrong types, counts
-    below one, seeds that do not match the episodes, and a missing environment or policy.
+    below one, seeds that do not match the episodes, and a missing environment or policy; LoadError for what is
+    named as a policy and is something else.
     """
     document = (base or Document("route", {}, {})) if path is None else _read(path)
     if not isinstance(document.value, dict):
@@ -145,6 +147,7 @@ def _with_local_policy(route: Route, file: Path, flags: Flags) -> Route:
 
 
 def _check(route: Route, merged: Mapping[str, Any], document: Document, flags: Flags) -> None:
+    refuse_mistaken(route.policy.source, _place(("policy", "source"), document, flags))
     if not route.env.id:
         raise RouteError("no environment is named", where="env.id", mend="give --env, such as --env CartPole-v1")
     if not route.policy.source:

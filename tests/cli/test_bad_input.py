@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from cli_toys import ZERO, Refusals
+from stored import golden_copy
 
 
 @pytest.fixture
@@ -46,6 +47,15 @@ def test_policy_that_cannot_be_found(refused):
     assert "no such policy file: nowhere/p.py" in refused.message("nowhere/p.py")
     assert "neither a built-in policy" in refused.message("zeros")
     assert "no policy is named" in refused.message(None)
+
+
+@pytest.mark.parametrize("env", [None, "cli_toys:Steps"])
+def test_run_in_the_place_of_a_policy(env, refused, tmp_path):
+    """A shell makes two arguments of `--baseline base/*`, and the second is then the policy."""
+    first, second = (golden_copy(tmp_path / "base", name) for name in ("a", "b"))
+    said = refused.message(str(second), env=env, baseline=str(first))
+    assert f"rlmesh: {second} is a run's folder, and no policy: --baseline takes one run\n  at    policy\n" in said
+    assert "a run is named without `*`, after --baseline or --resume" in said
 
 
 def test_policy_parameter_that_is_not_taken(refused):
