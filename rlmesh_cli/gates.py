@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from rlmesh_adapters.errors import RouteError
+from rlmesh_envs.infos import SUCCESS_KEYS
 
 from .judgement.intervals import Interval
 from .stats import Summary
@@ -27,16 +28,19 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
 SUCCESS_RATE = "success_rate"
 #: Metrics that every run has; any other name is an info key.
 BUILT_IN = (SUCCESS_RATE, "mean_return", "iqm_return", "errors", "cautions", "distinct_starts")
+#: Metrics whose bound may be written with a `%`.
+_RATES = (SUCCESS_RATE, *SUCCESS_KEYS)
 #: Comparisons that a larger number helps to meet, and those that a smaller one does.
 _UP, _DOWN = (">=", ">"), ("<=", "<")
 
 
 class Gate(msgspec.Struct, frozen=True):
-    """One bar: `metric`, comparison `op`, `bound`."""
+    """One bar: `metric`, comparison `op`, `bound`; is_percent: whether the bound was written with a `%`."""
 
     metric: str
     op: str
     bound: float
+    is_percent: bool = False
 
     def __str__(self) -> str:
         return f"{self.metric} {self.op} {exact(self.bound)}"
@@ -84,15 +88,16 @@ def parse_gate(text: str) -> Gate:
             mend="write METRIC OP NUMBER, such as `success_rate >= 0.9` or `mean_return > 450`",
         )
     number = match[3]
+    is_percent = number.endswith("%")
     try:
-        bound = float(number[:-1]) / 100 if number.endswith("%") else float(number)
+        bound = float(number[:-1]) / 100 if is_percent else float(number)
     except ValueError:
         bound = math.nan
     if not math.isfinite(bound):
         raise RouteError(
             f"`{number}` is not a number", where=f"gate `{text}`", mend="write a bound such as 0.9 or 90%"
         )
-    return Gate(match[1], match[2], bound)
+    return Gate(match[1], match[2], bound, is_percent)
 
 
 def info_metrics(gates: tuple[Gate, ...]) -> tuple[str, ...]:
@@ -122,8 +127,17 @@ _COUNTS = ("errors", "cautions", "distinct_starts")
 
 
 def check_bounds(gates: tuple[Gate, ...], on: str) -> None:
-    """Raise RouteError for a gate that cannot be held against an end of an interval, or that no run can meet."""
+    """Raise RouteError for a gate that cannot be meant.
+
+    It asks for a share of what is no rate, it cannot be held against an end of an interval, or no run can meet it.
+    """
     for gate in gates:
+        if gate.is_percent and gate.metric not in _RATES:
+            raise RouteError(
+                f"`{gate.metric} {gate.op} {exact(_percent(gate))}%` would be {gate}: only a rate is a share of 1",
+                where="gates",
+                mend=_percent_mend(gate),
+            )
         if gate.metric == SUCCESS_RATE and gate.op in (*_UP, *_DOWN) and not (gate.holds(0.0) or gate.holds(1.0)):
             share = f"; {exact(gate.bound)} % is {exact(gate.bound / 100)}" if 1 < gate.bound <= 100 else ""
             raise RouteError(
@@ -137,6 +151,22 @@ def check_bounds(gates: tuple[Gate, ...], on: str) -> None:
                 where="gate_on: lower",
                 mend="write it with >=, >, <= or <, or drop --gate-on",
             )
+
+
+def _percent(gate: Gate) -> float:
+    return round(gate.bound * 100, 9)
+
+
+def _percent_mend(gate: Gate) -> str:
+    """Return what to write in place of a `%` that is no share of 1."""
+    if gate.metric == "mean_return":
+        return (
+            "write the return itself, such as 450; for a share of an earlier run's: "
+            "--baseline RUN --margin return=10%"
+        )
+    if gate.metric in BUILT_IN:
+        return "write the number itself, without %"
+    return f"write `{gate}` if {gate.metric} is from 0 to 1, else the number itself, without %"
 
 
 def _measure(metric: str, summary: Summary, cautions: int) -> tuple[float | None, Interval | None]:

@@ -207,3 +207,42 @@ def test_bar_that_no_rate_can_meet_is_refused_before_the_run(text):
 )
 def test_bar_that_some_rate_meets_is_not_refused(text):
     check_bounds((parse_gate(text),), "value")
+
+
+@pytest.mark.parametrize(
+    ("text", "cause", "mend"),
+    [
+        (
+            "mean_return >= 90%",
+            "`mean_return >= 90%` would be mean_return >= 0.9: only a rate is a share of 1",
+            "write the return itself, such as 450; for a share of an earlier run's: "
+            "--baseline RUN --margin return=10%",
+        ),
+        (
+            "iqm_return > 12.5%",
+            "`iqm_return > 12.5%` would be iqm_return > 0.125: only a rate is a share of 1",
+            "write the number itself, without %",
+        ),
+        (
+            "errors <= 7%",
+            "`errors <= 7%` would be errors <= 0.07: only a rate is a share of 1",
+            "write the number itself, without %",
+        ),
+        (
+            "coverage >= 95%",
+            "`coverage >= 95%` would be coverage >= 0.95: only a rate is a share of 1",
+            "write `coverage >= 0.95` if coverage is from 0 to 1, else the number itself, without %",
+        ),
+    ],
+)
+def test_share_of_what_is_no_rate_is_refused_before_the_run(text, cause, mend):
+    with pytest.raises(RouteError) as caught:
+        check_bounds((parse_gate(text),), "value")
+    assert (caught.value.cause, caught.value.where, caught.value.mend) == (cause, "gates", mend)
+
+
+@pytest.mark.parametrize(
+    "text", ["success_rate >= 90%", "is_success >= 90%", "success > 0%", "mean_return >= 0.9"]
+)
+def test_share_of_a_rate_is_not_refused(text):
+    check_bounds((parse_gate(text),), "value")
