@@ -20,6 +20,7 @@ from rlmesh_adapters.spaces import SpaceView
 from .constructing import FACTORY, builder, is_made, looks_like_policy, name_of, refuse_params
 from .guests import append_folder, as_guest, run_file
 from .load_errors import cannot_load, cannot_parse, no_policy_file
+from .mistaken import refuse_mistaken
 from .sources import split_source
 
 # Looked for in this order in a policy file that is named without an attribute, before a module-level corner.
@@ -110,6 +111,7 @@ def _from_module(target: str, attribute: str, params: dict[str, Any]) -> PolicyS
         if error.name is not None and f"{target}.".startswith(f"{error.name}."):
             if os.path.exists(target):
                 raise no_policy_file(target) from error
+            refuse_mistaken(target, "policy", is_missing=True)
             raise LoadError(
                 f"`{target}` is neither a built-in policy, a .py file nor a module that can be imported",
                 where="policy",

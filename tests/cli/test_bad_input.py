@@ -58,6 +58,49 @@ def test_run_in_the_place_of_a_policy(env, refused, tmp_path):
     assert "a run is named without `*`, after --baseline or --resume" in said
 
 
+@pytest.mark.parametrize("env", [None, "cli_toys:Steps"])
+@pytest.mark.parametrize("name", ["route.yaml", "other.yml", "ROUTE.YAML", "not there.yaml"])
+def test_route_in_the_place_of_a_policy(name, env, refused, tmp_path, monkeypatch):
+    (tmp_path / "route.yaml").write_text(BASE)
+    monkeypatch.chdir(tmp_path)
+    said = refused.message(name, env=env)
+    shown = f"'{name}'" if " " in name else name
+    assert said == (
+        f"rlmesh: {name} is no policy: by its name it is a route\n"
+        "  at    policy\n"
+        f"  mend  that is a route: --route {shown}\n"
+    )
+
+
+CHECKPOINTS = ["model.zip", "net.pt", "net.pth", "a.ckpt", "a.safetensors", "a.onnx", "a.pkl", "a.npz"]
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+@pytest.mark.parametrize("name", CHECKPOINTS)
+def test_checkpoint_in_the_place_of_a_policy(name, is_there, refused, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    if is_there:
+        (tmp_path / name).touch()
+    assert refused.message(name) == (
+        f"rlmesh: {name} is a checkpoint, and no policy\n"
+        "  at    policy\n"
+        "  mend  write a policy that loads it (`rlmesh init` writes one to begin with), and name both: "
+        f"policy.py --policy-arg checkpoint={name}\n"
+    )
+
+
+def test_checkpoint_in_a_folder_or_with_a_class_is_one(refused):
+    assert "nowhere/model.zip is a checkpoint" in refused.message("nowhere/model.zip", env=None)
+    assert "model.zip is a checkpoint" in refused.message("model.zip:PPO")
+
+
+def test_checkpoint_that_a_route_file_names_as_its_policy(refused, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "net.pt").touch()
+    said = refused.route("env: {id: 'cli_toys:Steps'}\npolicy: {source: net.pt}\n")
+    assert "net.pt is a checkpoint, and no policy\n  at    route.yaml:2: policy.source" in said
+
+
 def test_policy_parameter_that_is_not_taken(refused):
     said = refused.policy(
         "class Policy:\n    def __init__(self, gain=1): pass\n" + ZERO[14:], policy_args=("gian=1",)

@@ -142,6 +142,12 @@ def test_module_is_found_by_its_dotted_name(on_path):
     assert load_policy("robots.arm", {}).label == "arm"
 
 
+def test_module_may_be_called_as_a_checkpoint_ends(on_path):
+    (on_path / "robots_of_a_test").mkdir()
+    policy_file(on_path / "robots_of_a_test", ZERO, "onnx.py")
+    assert build("robots_of_a_test.onnx").predict(None) == 0
+
+
 def test_module_is_found_where_the_user_stands(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     policy_file(tmp_path, ZERO, "standing_here.py")
