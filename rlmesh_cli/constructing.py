@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rlmesh_adapters.corners import corner_names
@@ -13,16 +14,19 @@ from rlmesh_adapters.errors import LoadError, describe_error, is_fault, nearest
 from rlmesh_adapters.spaces import SpaceView
 
 from .guests import as_guest
-from .load_errors import place_of
+from .load_errors import known_mend, place_of
 
 #: A function of this name makes policies; any other one that wants an argument acts.
 FACTORY = "make_policy"
 
 
-def builder(entry: Any, params: dict[str, Any], where: str) -> Callable[[SpaceView], Any]:
+def builder(
+    entry: Any, params: dict[str, Any], where: str, folders: Sequence[Path] = ()
+) -> Callable[[SpaceView], Any]:
     """Return a function that builds the policy that `entry` is, or makes, or acts as.
 
-    params: arguments of its constructor. where: what messages call the entry.
+    params: arguments of its constructor. where: what messages call the entry. folders: where files may lie that it
+        does not find.
 
     Raises LoadError for parameters that are missing or unknown.
     """
@@ -47,7 +51,8 @@ def builder(entry: Any, params: dict[str, Any], where: str) -> Callable[[SpaceVi
             raise LoadError(
                 f"{name_of(entry)} cannot be built: {describe_error(error)}",
                 where=place_of(error, str(getattr(sys.modules.get(entry.__module__), "__file__", where))),
-                mend="check its arguments; --policy-arg NAME=VALUE gives one",
+                mend=known_mend(error, params, folders)
+                or "check its arguments; --policy-arg NAME=VALUE gives one",
             ) from error
 
     return build

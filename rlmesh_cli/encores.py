@@ -63,7 +63,9 @@ class Encore:
         self.episode = Episode(row.index, row.seed)
         route, _ = read_route(None, Flags(), recorded_route(stored))
         self.route: Route = alone(route)
-        self.policy: PolicySource = load_policy(route.policy.source, route.policy.params)
+        self.policy: PolicySource = load_policy(
+            route.policy.source, route.policy.params, stored.record.get("route_file")
+        )
         self._source = {name: stored.record.get(name) for name in ("argv", "route_file")}
         self._trusts_entrypoints = trusts_entrypoints
 

@@ -43,7 +43,7 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
 
 def explain(route: Route, route_file: Path | None, *, trusts_entrypoints: bool) -> Explained:
     """Resolve a route without stepping its environment; raises HarnessError where it cannot be."""
-    policy = load_policy(route.policy.source, route.policy.params)
+    policy = load_policy(route.policy.source, route.policy.params, route_file)
     one = msgspec.structs.replace(route, num_envs=1)
     lanes, env = make_lanes(env_request(one))
     with contextlib.ExitStack() as stack:

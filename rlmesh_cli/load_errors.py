@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 import traceback
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rlmesh_adapters.errors import LoadError, describe_error, user_place
 
@@ -43,9 +46,56 @@ def cannot_load(name: str, error: BaseException) -> LoadError:
         mend = 'put what the file does as a script under `if __name__ == "__main__":`'
     elif isinstance(error, OSError) and error.filename == name:
         return LoadError(f"{name} cannot be read: {error.strerror}", where=name, mend="see that it may be read")
+    else:
+        mend = known_mend(error, {}, [Path(name).parent]) or mend
     return LoadError(
         f"the policy cannot be loaded: {describe_error(error)}", where=place_of(error, name), mend=mend
     )
+
+
+def known_mend(error: BaseException, params: Mapping[str, Any], folders: Sequence[Path]) -> str | None:
+    """Return what to do about an error that a policy raised while it was loaded or built; None if unknown.
+
+    params: that it is built with. folders: where a file may lie that it did not find: the policy's, the route's.
+    """
+    for link in _chain(error):
+        if isinstance(link, FileNotFoundError):
+            for name in _names(link, params):
+                found = next((folder / name for folder in folders if os.path.exists(folder / name)), None)
+                if found is not None:
+                    return _name_it(found, name, params)
+    return None
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception, and what it was raised from or in the place of."""
+    seen: set[int] = set()
+    link: BaseException | None = error
+    while link is not None and id(link) not in seen:
+        yield link
+        seen.add(id(link))
+        link = link.__cause__ or link.__context__
+
+
+def _names(error: FileNotFoundError, params: Mapping[str, Any]) -> list[Path]:
+    """Return what may be the file that was not found, as it is seen from the working folder."""
+    if isinstance(error.filename, (str, bytes)):
+        names = [os.fsdecode(error.filename)]
+    else:  # it was raised with a text of its own
+        text = describe_error(error)
+        names = [value for value in params.values() if isinstance(value, str) and value in text]
+    folder = Path.cwd()
+    missing = [Path(name) for name in names if name and not os.path.exists(name)]
+    below = [path.relative_to(folder) if path.is_relative_to(folder) else path for path in missing]
+    return [path for path in below if not path.is_absolute()]
+
+
+def _name_it(found: Path, name: Path, params: Mapping[str, Any]) -> str:
+    folder = Path.cwd()
+    shown = shlex.quote(str(found.relative_to(folder) if found.is_relative_to(folder) else found))
+    param = next((key for key, value in params.items() if isinstance(value, str) and Path(value) == name), None)
+    given = shown if param is None else f"--policy-arg {param}={shown}"
+    return f"give {given}: paths are seen from the folder that the command is typed in, {folder}"
 
 
 def place_of(error: BaseException, name: str) -> str:

@@ -43,12 +43,12 @@ class PolicySource(msgspec.Struct, frozen=True):
     renew: Callable[[], Callable[[SpaceView], Any]] | None = None
 
 
-def load_policy(source: str, params: Mapping[str, Any]) -> PolicySource:
+def load_policy(source: str, params: Mapping[str, Any], route_file: str | Path | None = None) -> PolicySource:
     """Find a policy by its name in a route.
 
     source: `policy.py`, `policy.py:Name`, `package.module`, `package.module:Name`, `random`, `zero` or
         `hold`.
-    params: arguments of its constructor.
+    params: arguments of its constructor. route_file: that names it, beside which messages look for files.
 
     Raises LoadError with the place in the user's code: no such file, an error while it runs, nothing to find in
     it, parameters that are missing or unknown.
@@ -57,11 +57,12 @@ def load_policy(source: str, params: Mapping[str, Any]) -> PolicySource:
         append_folder(Path.cwd())  # where there is no policy file, environments are looked for here
         return PolicySource(source, None, partial(_build_baseline, source, dict(params)))
     target, attribute = split_source(source)
+    folders = [] if route_file is None else [Path(route_file).absolute().parent]
     if target.endswith(".py"):
-        return _from_file(Path(target), attribute, dict(params))
+        return _from_file(Path(target), attribute, dict(params), folders)
     if os.path.exists(target) and (os.sep in target or target.startswith(".")):
         raise no_policy_file(target)
-    return _from_module(target, attribute, dict(params))
+    return _from_module(target, attribute, dict(params), folders)
 
 
 def prepare_worker(source: str) -> None:
@@ -80,13 +81,14 @@ def _build_baseline(name: str, params: dict[str, Any], action: SpaceView) -> Any
     return BASELINES[name](action)
 
 
-def _from_file(path: Path, attribute: str, params: dict[str, Any]) -> PolicySource:
+def _from_file(path: Path, attribute: str, params: dict[str, Any], folders: list[Path]) -> PolicySource:
     if not os.path.isfile(path):
         folder = path.parent if os.path.isdir(path.parent) else Path()
         near = nearest(path.name, [known.name for known in folder.glob("*.py")])
         mend = f"did you mean {' or '.join(near)}?" if near else "check the path"
         raise LoadError(f"no such policy file: {path}", where="policy", mend=mend)
     path = path.resolve()
+    folders = [path.parent, *folders]
     module = _run(path)
     entry = _find_entry(module, attribute, path.name)
     if entry is module:
@@ -98,13 +100,13 @@ def _from_file(path: Path, attribute: str, params: dict[str, Any]) -> PolicySour
     def again() -> Any:
         return _find_entry(_run(path, again=True), attribute, path.name)
 
-    build = builder(entry, params, where)
+    build = builder(entry, params, where, folders)
     if is_made(entry):
         return PolicySource(label, path, _AnewBuilder(entry, again))
-    return PolicySource(label, path, build, lambda: builder(again(), params, where))
+    return PolicySource(label, path, build, lambda: builder(again(), params, where, folders))
 
 
-def _from_module(target: str, attribute: str, params: dict[str, Any]) -> PolicySource:
+def _from_module(target: str, attribute: str, params: dict[str, Any], folders: list[Path]) -> PolicySource:
     try:
         module = _import(target)
     except ModuleNotFoundError as error:
@@ -128,7 +130,8 @@ def _from_module(target: str, attribute: str, params: dict[str, Any]) -> PolicyS
     if entry is module:
         refuse_params(params, _MODULE, where=target, mend=_MODULE_MEND)
         return PolicySource(label, file, lambda action: module)
-    return PolicySource(label, file, builder(entry, params, f"{target}:{name_of(entry)}"))
+    folders = folders if file is None else [file.parent, *folders]
+    return PolicySource(label, file, builder(entry, params, f"{target}:{name_of(entry)}", folders))
 
 
 def _import(name: str) -> ModuleType:

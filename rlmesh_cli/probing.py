@@ -60,7 +60,7 @@ def probe(
 
     Raises HarnessError where policy or environment cannot be built, or the route cannot be resolved.
     """
-    policy = load_policy(route.policy.source, route.policy.params)
+    policy = load_policy(route.policy.source, route.policy.params, route_file)
     lanes, env = make_lanes(env_request(alone(route)))
     with contextlib.ExitStack() as stack:
         stack.callback(lanes.close)

@@ -205,7 +205,7 @@ def staged(
 
     Raises HarnessError where policy, lanes or engine cannot be made.
     """
-    policy = policy or load_policy(route.policy.source, route.policy.params)
+    policy = policy or load_policy(route.policy.source, route.policy.params, source.get("route_file"))
     shown = route if crew_lanes is None else msgspec.structs.replace(route, num_envs=1)
     film = None
     if is_recorded and route.is_filmed and crew_lanes is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cli_toys import ZERO, Refusals
+from cli_toys import ZERO, Refusals, policy_file
 from stored import golden_copy
 
 
@@ -47,6 +47,18 @@ def test_policy_that_cannot_be_found(refused):
     assert "no such policy file: nowhere/p.py" in refused.message("nowhere/p.py")
     assert "neither a built-in policy" in refused.message("zeros")
     assert "no policy is named" in refused.message(None)
+
+
+def test_checkpoint_that_lies_beside_the_route_is_named(refused, tmp_path, monkeypatch):
+    """And not beside the policy, where it is looked for first."""
+    text = "class Policy:\n    def __init__(self, net):\n        open(net)\n" + ZERO[14:]
+    (tmp_path / "policies").mkdir()
+    policy_file(tmp_path / "policies", text)
+    (tmp_path / "net.pt").touch()
+    monkeypatch.chdir(tmp_path / "policies")
+    source = "policy: {source: policies/policy.py, params: {net: net.pt}}\n"
+    said = refused.route("env: {id: 'cli_toys:Steps'}\n" + source)
+    assert f"mend  give --policy-arg net={tmp_path / 'net.pt'}: paths are seen from the folder" in said
 
 
 @pytest.mark.parametrize("env", [None, "cli_toys:Steps"])

@@ -132,6 +132,69 @@ def test_policies_share_no_parameter_that_one_of_them_changes(tmp_path):
     assert (first.log, second.log, params) == ([1], [1], {"log": []})
 
 
+OPENS = "class Policy:\n    def __init__(self, checkpoint, size=1):\n        {}\n" + ZERO[14:]
+READ = "open(checkpoint).read()"
+TRIED = f"try:\n            {READ}\n        except Exception as error:\n            {{}}"
+
+
+@pytest.fixture
+def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of a policy and its weights, which lies in the one that the command is typed in."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "arm" / "data").mkdir(parents=True)
+    (tmp_path / "arm" / "net.pt").touch()
+    (tmp_path / "arm" / "data" / "net 2.pt").touch()
+    return tmp_path / "arm"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        READ,
+        "open(__import__('os').path.abspath(checkpoint)).read()",
+        "raise FileNotFoundError(f'no weights in {checkpoint}')",
+        TRIED.format("raise ValueError('no net') from error"),
+        TRIED.format("raise ValueError('no net')"),
+    ],
+)
+@pytest.mark.parametrize("name", ["net.pt", "data/net 2.pt"])
+def test_file_beside_the_policy_that_is_not_found_is_named(name, body, apart):
+    """Python sees a path in a parameter from the working folder."""
+    shown = "arm/net.pt" if name == "net.pt" else "'arm/data/net 2.pt'"
+    assert refusal(policy_file(apart, OPENS.format(body)), checkpoint=name).mend == (
+        f"give --policy-arg checkpoint={shown}: paths are seen from the folder that the command is typed in, "
+        f"{apart.parent}"
+    )
+
+
+def test_file_beside_the_route_that_is_not_found_is_named(apart, tmp_path):
+    (tmp_path / "policies").mkdir()
+    path = policy_file(tmp_path / "policies", OPENS.format(READ))
+    with pytest.raises(LoadError) as caught:
+        load_policy(path, {"checkpoint": "net.pt"}, apart / "route.yaml").build(ACTION)
+    assert "give --policy-arg checkpoint=arm/net.pt: paths are seen from" in caught.value.mend
+
+
+def test_file_that_is_not_found_by_another_name_is_named_without_the_flag(apart, monkeypatch):
+    path = policy_file(apart, OPENS.format("open(checkpoint + '.pt').read()"))
+    said = "paths are seen from the folder that the command is typed in, "
+    assert refusal(path, checkpoint="net").mend == f"give arm/net.pt: {said}{apart.parent}"
+    monkeypatch.chdir(apart / "data")  # from where the file is not below
+    assert refusal(path, checkpoint="net").mend == f"give {apart / 'net.pt'}: {said}{apart / 'data'}"
+
+
+def test_file_that_a_policy_reads_while_it_is_loaded_is_named(apart):
+    error = refusal(policy_file(apart, "weights = open('net.pt').read()\n" + ZERO))
+    assert error.mend.startswith("give arm/net.pt: paths are seen from the folder that the command is typed in, ")
+
+
+@pytest.mark.parametrize("checkpoint", ["none.pt", "/nowhere/net.pt", "", ".", "x" * 300, "a\0b"])
+def test_file_that_is_nowhere_is_not_named(checkpoint, apart):
+    body = TRIED.format("raise FileNotFoundError(f'no [{checkpoint}]')")
+    error = refusal(policy_file(apart, OPENS.format(body)), checkpoint=checkpoint)
+    assert error.mend == "check its arguments; --policy-arg NAME=VALUE gives one"
+
+
 def test_module_is_found_by_its_dotted_name(on_path):
     (on_path / "robots").mkdir()
     policy_file(on_path / "robots", ZERO, "arm.py")
