@@ -17,6 +17,10 @@ _PATH = re.compile(r"\.([A-Za-z_]\w*)|\[(\d+|\.\.\.)\]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 _PLAIN = {"int": "a whole number", "float": "a number", "str": "text", "bool": "true or false"}
 _MISSING = re.compile(r"Object missing required field `(\w+)`")
+#: Section -> its key that is meant where one text stands in the section's place.
+_MAIN_KEYS: dict[KeyPath, str] = {("env",): "id", ("policy",): "source", ("baseline",): "run"}
+#: Text that needs no quotes in YAML.
+_BARE = re.compile(r"[A-Za-z_.][A-Za-z0-9_./-]*")
 #: msgspec's words for what YAML calls otherwise.
 _WORDS = {"object": "a mapping", "array": "a list"}
 
@@ -43,7 +47,8 @@ def convert(value: dict[str, Any], place: Callable[[KeyPath], str]) -> Route:
         given, choices = lookup(value, path), _choices(path)
         expected = _one_of(choices) if choices else _expected(text)
         cause = f"{show_path(path)} must be {expected}, got {kind_of(given)}"
-        raise RouteError(cause, where=place(path), mend=_mend(given, choices, expected)) from error
+        mend = _section_mend(path, given) or _mend(given, choices, expected)
+        raise RouteError(cause, where=place(path), mend=mend) from error
 
 
 def _expected(text: str) -> str:
@@ -85,6 +90,15 @@ def lookup(value: Any, path: KeyPath) -> Any:
 def kind_of(value: Any) -> str:
     """Return type and text of a value, such as `str 'two'`; long ones are cut short."""
     return "null" if value is None else f"{type(value).__name__} {shortened(repr(value))}"
+
+
+def _section_mend(path: KeyPath, given: Any) -> str | None:
+    """Return how a section is written that was given as one text, such as `env: CartPole-v1`."""
+    key = _MAIN_KEYS.get(path)
+    if key is None or not isinstance(given, str):
+        return None
+    text = given if _BARE.fullmatch(given) else repr(given)
+    return f"write {show_path(path)}: {{{key}: {text}}}"
 
 
 def _mend(given: Any, choices: list[str], expected: str) -> str:

@@ -9,13 +9,14 @@ from typing import Any
 
 import msgspec
 
-from rlmesh_adapters.errors import RouteError, nearest
+from rlmesh_adapters.errors import RouteError
 
 from .conversion import convert, kind_of, lookup
 from .documents import Document, KeyPath, show_path
 from .flags import parse_seeds, parse_success, parse_words
 from .mistaken import refuse_mistaken
-from .schema import SECTIONS, Flags, Route, WrapperRoute
+from .route_keys import refuse_unknown
+from .schema import Flags, Route
 from .sources import at_file, split_source
 
 #: Numbers that are finite where they are given.
@@ -43,7 +44,7 @@ def read_route(path: Path | None, flags: Flags, base: Document | None = None) ->
             where=document.name,
             mend="begin with `version: 1`",
         )
-    _refuse_unknown(document.value, Route, (), document)
+    refuse_unknown(document)
     merged = _merge(_with_texts_read(document), flags)
     route = convert(merged, lambda path: _place(path, document, flags))
     if path is not None:
@@ -110,23 +111,6 @@ def _put(merged: dict[str, Any], path: KeyPath, replacement: Any) -> None:
         if not isinstance(target, dict):
             return
     target[path[-1]] = replacement
-
-
-def _refuse_unknown(value: Any, struct: type[msgspec.Struct], path: KeyPath, document: Document) -> None:
-    known = struct.__struct_fields__
-    for key, part in value.items():
-        here = (*path, key)
-        if key not in known:
-            near = nearest(key, known, limit=1)
-            mend = f"did you mean `{near[0]}`?" if near else f"known here: {', '.join(known)}"
-            raise RouteError(f"unknown key `{show_path(here)}`", where=document.place(here), mend=mend)
-        inner = SECTIONS.get(here)
-        if inner is not None and isinstance(part, dict):
-            _refuse_unknown(part, inner, here, document)
-        if here == ("env", "wrappers") and isinstance(part, list):
-            for position, wrapper in enumerate(part):
-                if isinstance(wrapper, dict):
-                    _refuse_unknown(wrapper, WrapperRoute, (*here, position), document)
 
 
 def _place(path: KeyPath, document: Document, flags: Flags) -> str:

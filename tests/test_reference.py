@@ -23,6 +23,7 @@ from rlmesh_cli.app import app
 from rlmesh_cli.exits import BROKEN_PIPE, Exit
 from rlmesh_cli.flags import RouteRequest, read_flags
 from rlmesh_cli.probe_tables import ADVICE
+from rlmesh_cli.route_keys import FLAGS_ONLY
 from rlmesh_cli.schema import Route
 
 SOURCES = sorted(
@@ -202,6 +203,7 @@ def test_flags_of_the_page_are_those_of_eval():
     beside = {row[0].split(",")[0].strip("`").split()[0] for row in rows(text)}
     assert beside | set(route_flags().values()) - {"POLICY"} == options_of("eval")
     assert not beside & set(route_flags().values())
+    assert beside == {f"--{flag.replace('_', '-')}" for flag in FLAGS_ONLY}
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,8 @@ import pytest
 from cli_toys import ZERO, Refusals, policy_file
 from stored import golden_copy
 
+from rlmesh_cli.yamls import parse_document
+
 
 @pytest.fixture
 def refused(tmp_path: Path, capsys) -> Refusals:
@@ -222,6 +224,68 @@ def test_route_file_that_cannot_be_meant(place, refused):
     said = refused.route(text)
     assert [word for word in ROUTES[text] if word not in said] == []
     assert len(said) < 1500
+
+
+@pytest.mark.parametrize(
+    ("line", "mend"),
+    [
+        ("max_episode_steps: 3", "did you mean `env.max_episode_steps`?"),
+        ("max-episode-steps: 3", "did you mean `env.max_episode_steps`?"),
+        ("max_episode_step: 3", "did you mean `env.max_episode_steps`?"),
+        ("vectorization: sync", "did you mean `env.vectorization`?"),
+        ("wrappers: []", "did you mean `env.wrappers`?"),
+        ("id: CartPole-v1", "did you mean `env.id`?"),
+        ("kwargs: {}", "did you mean `env.kwargs`?"),
+        ("env-arg: {}", "did you mean `env.kwargs`?"),
+        ("source: policy.py", "did you mean `policy.source`?"),
+        ("policy_arg: {}", "did you mean `policy.params`?"),
+        ("env_workers: 2", "did you mean `env.workers`?"),
+        ("margin: 5%", "did you mean `baseline.margin`?"),
+        ("num-envs: 2", "did you mean `num_envs`?"),
+        ("gate: []", "did you mean `gates`?"),
+        ("strict: true", "`strict` is a flag of the command line: --strict"),
+        ("verify_lanes: 3", "`verify_lanes` is a flag of the command line: --verify-lanes"),
+        ("trust-entrypoints: true", "`trust_entrypoints` is a flag of the command line: --trust-entrypoints"),
+        ("success: {key: a, horizon: 2}", "did you mean `horizon`, outside of `success`?"),
+        ("baseline: {run: a, report: true}", "`report` is a flag of the command line: --report"),
+    ],
+)
+def test_key_that_has_another_place_is_told_which(line, mend, refused):
+    said = refused.route(f"{BASE}{line}\n")
+    assert said.startswith("rlmesh: unknown key `")
+    assert "\n  at    route.yaml:3: " in said
+    assert said.endswith(f"  mend  {mend}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "mend"),
+    [
+        ("policy: {source: zero, kwargs: {a: 1}}\n", "did you mean `params`?"),
+        ("env: {id: a, params: {a: 1}}\n", "did you mean `kwargs`?"),
+        ("env: {id: a, wrappers: [{name: b, episodes: 2}]}\n", "did you mean `episodes`, outside of `env`?"),
+        ("zzzzzzzz: 1\n", "known here: version, env, policy, "),
+        ("env: CartPole-v1\n", "write env: {id: CartPole-v1}\n"),
+        ("env: 'cli_toys:Steps'\n", "write env: {id: 'cli_toys:Steps'}\n"),
+        ("policy: policy.py\n", "write policy: {source: policy.py}\n"),
+        ("policy: policy.py:Arm\n", "write policy: {source: 'policy.py:Arm'}\n"),
+        ("env: {id: a}\nbaseline: runs/base\n", "write baseline: {run: runs/base}\n"),
+        ("env: [a]\n", "write `key: value` pairs below it, or {key: value}\n"),
+    ],
+)
+def test_section_that_is_written_otherwise_is_told_how(text, mend, refused):
+    assert f"  mend  {mend}" in refused.route(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "section"),
+    [("env: 'cli_toys:Steps'\n", "env"), ("policy: policy.py:Arm\n", "policy"), ("baseline: a b\n", "baseline")],
+)
+def test_section_that_a_mend_shows_can_be_read(text, section, refused):
+    """And holds what was written."""
+    shown = refused.route(text).split("mend  write ")[1]
+    assert list(parse_document(shown, "shown").value[section].values()) == [
+        parse_document(text, "").value[section]
+    ]
 
 
 def test_route_file_that_cannot_be_found(refused, tmp_path):
