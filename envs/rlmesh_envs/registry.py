@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pickle
 from collections.abc import Callable, Collection
+from pathlib import PurePath
 from typing import Any
 
 import gymnasium as gym
@@ -72,7 +73,7 @@ def _find(request: EnvRequest) -> EnvSpec | Factory:
         _import(module, f"env.imports: {module}")
     module_name, _, name = request.id.rpartition(":")
     if module_name:
-        module = _import(module_name, f"env: {request.id}")
+        module = _import(module_name, f"env: {request.id}", name)
         if name not in gym.registry:
             factory: Factory | None = getattr(module, name, None)
             if callable(factory):
@@ -87,11 +88,16 @@ def _find(request: EnvRequest) -> EnvSpec | Factory:
     return spec
 
 
-def _import(module: str, where: str) -> Any:
+def _import(module: str, where: str, name: str = "") -> Any:
+    """Import a module, or raise EnvironmentBuildError; name: what is meant in it."""
+    if "/" in module:
+        raise _no_module(module, where, name)
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         missing = error.name or module
+        if module.endswith(".py") and f"{module}.".startswith(f"{missing}."):
+            raise _no_module(module, where, name) from error
         raise EnvironmentBuildError(
             f"module `{missing}` is not installed",
             where=where,
@@ -105,6 +111,26 @@ def _import(module: str, where: str) -> Any:
             where=where,
             mend="mend that module first",
         ) from error
+
+
+def _no_module(path: str, where: str, name: str) -> EnvironmentBuildError:
+    """Return what is said of a path where a module is meant; it is policies that are named by their file."""
+    module, is_below = _module_of(path)
+    meant = f"{module}:{name}" if name else module
+    folder = "" if is_below else ", and put its folder on PYTHONPATH"
+    return EnvironmentBuildError(
+        f"`{path}` is a file, where a module is meant",
+        where=where,
+        mend=f"write {meant}, the module without .py{folder}",
+    )
+
+
+def _module_of(path: str) -> tuple[str, bool]:
+    """Return what a Python file is called as a module, and whether that can be seen from the working folder."""
+    parts = PurePath(path.removesuffix(".py")).parts
+    if all(part.isidentifier() for part in parts):
+        return ".".join(parts), True
+    return parts[-1] if parts else "", len(parts) == 1
 
 
 def _import_known_package(name: str) -> None:
@@ -139,6 +165,12 @@ def _unknown(name: str) -> EnvironmentBuildError:
             f"`{name}` comes with the package `{found[1]}`, which is not installed",
             where="env.id",
             mend=f"pip install {found[1]}",
+        )
+    if name.endswith(".py"):
+        return EnvironmentBuildError(
+            f"`{name}` is a file, and an environment is meant",
+            where="env.id",
+            mend=f"name the class, or function, in it that makes the environment: {_module_of(name)[0]}:NAME",
         )
     near = nearest(name, gym.registry)
     hint = f"module:{name} imports a module first"

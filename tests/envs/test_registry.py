@@ -165,6 +165,40 @@ def test_a_module_that_is_not_there_is_named(id):
     assert "PYTHONPATH" in error.mend
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+@pytest.mark.parametrize(
+    ("path", "mend"),
+    [
+        ("reach_of_a_test.py", "write reach_of_a_test:Reach, the module without .py"),
+        ("./reach_of_a_test.py", "write reach_of_a_test:Reach, the module without .py"),
+        ("envs/reach.py", "write envs.reach:Reach, the module without .py"),
+        ("../reach.py", "write reach:Reach, the module without .py, and put its folder on PYTHONPATH"),
+        ("/some/where/reach.py", "write reach:Reach, the module without .py, and put its folder on PYTHONPATH"),
+        ("my-envs/reach.py", "write reach:Reach, the module without .py, and put its folder on PYTHONPATH"),
+    ],
+)
+def test_a_file_where_a_module_is_meant_is_told_how_it_is_named(path, mend, is_there, package):
+    """Policies are named by their file."""
+    if is_there:
+        package("reach_of_a_test", "class Reach: pass\n")
+    error = refused(f"{path}:Reach")
+    assert (error.cause, error.where) == (f"`{path}` is a file, where a module is meant", f"env: {path}:Reach")
+    assert error.mend == mend
+    error = refused("CartPole-v1", path)
+    assert (error.where, error.mend) == (f"env.imports: {path}", mend.replace(":Reach", ""))
+
+
+def test_a_file_without_a_name_is_told_that_one_is_needed():
+    error = refused("reach_of_a_test.py")
+    assert error.cause == "`reach_of_a_test.py` is a file, and an environment is meant"
+    assert error.mend == "name the class, or function, in it that makes the environment: reach_of_a_test:NAME"
+
+
+def test_what_a_file_lacks_is_named_although_it_is_no_module(package):
+    package("reach_of_a_test", "import no_such_dependency\n")
+    assert "`no_such_dependency` is not installed" in refused("reach_of_a_test.py:Reach").cause
+
+
 def test_an_import_that_is_not_there_is_named():
     error = refused("CartPole-v1", "env_fakes", "missing_shop")
     assert "`missing_shop` is not installed" in error.cause
