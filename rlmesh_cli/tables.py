@@ -16,11 +16,11 @@ from rlmesh_adapters.errors import nearest
 
 from .episodes import EpisodeResult
 from .evaluation import Evaluation
-from .gates import BUILT_IN, GateVerdict
+from .gates import BUILT_IN, SUCCESS_RATE, GateVerdict
 from .screens import advisory_table, empty_table, make_console, plain_text, print_line, print_titled
 from .summary_rows import summary_rows
 from .times import TimeLedger, time_ledger
-from .wording import error_text, level, number, signed
+from .wording import counted, error_text, level, number, signed
 
 if TYPE_CHECKING:
     from .verifying import Verification
@@ -215,10 +215,10 @@ def _last_lines(evaluation: Evaluation, *, strict: bool) -> list[str]:
     lines = []
     for verdict in evaluation.verdicts:
         if not verdict.passed:
-            lines.append(_miss_text(verdict))
-    cautions = len(evaluation.cautions)
+            lines.append(_miss_text(verdict, evaluation))
+    cautions = [advisory.code for advisory in evaluation.cautions]
     if strict and cautions:
-        lines.append(f"missed --strict: {cautions} caution{'s' if cautions > 1 else ''}")
+        lines.append(f"missed --strict: {counted(len(cautions), 'caution')}: {', '.join(dict.fromkeys(cautions))}")
     if evaluation.baseline is not None:
         claim = evaluation.baseline["claim"]
         lines.append(f"baseline {evaluation.baseline['base']['run']}: {claim['verdict'].replace('_', ' ')}")
@@ -246,7 +246,7 @@ def _last_lines(evaluation: Evaluation, *, strict: bool) -> list[str]:
     return lines
 
 
-def _miss_text(verdict: GateVerdict) -> str:
+def _miss_text(verdict: GateVerdict, evaluation: Evaluation) -> str:
     if verdict.value is None:
         if verdict.point is not None:
             point = _precise(verdict.point)
@@ -255,6 +255,8 @@ def _miss_text(verdict: GateVerdict) -> str:
         meant = [named] if named else nearest(verdict.metric, BUILT_IN, limit=1)
         meant = [] if verdict.metric in BUILT_IN else meant
         hint = f"; did you mean {meant[0]}?" if meant else ""
+        if verdict.metric == SUCCESS_RATE and evaluation.summary.errors < evaluation.summary.episodes:
+            hint = "; name what counts with --success, such as 'return >= X' or a key of the infos"
         return f"missed {verdict.gate}: {verdict.metric} was not measured{hint}"
     if verdict.is_open:
         return f"open {verdict.gate}: {verdict.metric} is {_precise(verdict.value)}, which does not settle it"

@@ -246,7 +246,7 @@ def test_last_lines_say_what_was_missed_and_where_the_run_is():
     assert lines == [
         "missed success_rate >= 0.9: success_rate is 0.5",
         "missed speed > 1: speed was not measured",
-        "missed --strict: 1 caution",
+        "missed --strict: 1 caution: success-at-reset",
         "1 of 20 episodes errored",
         "run /nowhere/runs/the-run",
     ]
@@ -259,12 +259,27 @@ def test_last_lines_say_what_was_missed_and_where_the_run_is():
         ("mean_retrun", "mean_retrun was not measured; did you mean mean_return?"),
         ("error", "error was not measured; did you mean errors?"),
         ("speed", "speed was not measured"),  # like no metric that every run has: an info key
-        ("success_rate", "success_rate was not measured"),  # named right, and unknown
+        ("iqm_return", "iqm_return was not measured"),  # named right, and unknown
     ],
 )
 def test_a_misspelt_metric_of_a_gate_is_told_the_one_it_is_like(metric, said):
     verdict = GateVerdict(gate=f"{metric} > 1", metric=metric, op=">", value=None, passed=False)
     assert f"missed {metric} > 1: {said}" in shown(evaluation([row(0)], verdicts=[verdict])).splitlines()
+
+
+def test_success_that_nobody_reported_is_told_how_it_is_named():
+    verdict = GateVerdict(gate="success_rate >= 1", metric="success_rate", op=">=", value=None, passed=False)
+    missed = "missed success_rate >= 1: success_rate was not measured"
+    hint = "; name what counts with --success, such as 'return >= X' or a key of the infos"
+    assert f"{missed}{hint}" in shown(evaluation([row(0), errored(1)], verdicts=[verdict])).splitlines()
+    # Where every episode errored, there was nothing to report.
+    assert missed in shown(evaluation([errored(0)], verdicts=[verdict])).splitlines()
+
+
+def test_strict_names_each_code_of_the_cautions_once():
+    clipped = msgspec.structs.replace(CAUTION, code="actions-clipped", message="a")
+    run = evaluation([row(0)], advisories=(CAUTION, clipped, msgspec.structs.replace(clipped, message="b"), INFO))
+    assert "missed --strict: 3 cautions: success-at-reset, actions-clipped\n" in shown(run, strict=True)
 
 
 def test_quiet_shows_no_table():
