@@ -76,11 +76,10 @@ def plain_text(value: str, style: str = "") -> Text:
 
 
 def advisory_table(advisories: Iterable[Advisory]) -> Table:
-    """Return advisories with their counts."""
+    """Return advisories with their counts; each begins with its code, which a column would leave no room for."""
     table = empty_table([("", "left"), ("count", "right"), ("", "text")])
     for advisory in advisories:
         style = "yellow" if advisory.severity == "caution" else ""
-        table.add_row(
-            Text(advisory.severity, style=style), Text(str(advisory.count)), plain_text(advisory.message)
-        )
+        said = plain_text(f"{advisory.code}: {advisory.message}")
+        table.add_row(Text(advisory.severity, style=style), Text(str(advisory.count)), said)
     return table

@@ -235,10 +235,17 @@ def test_gates_show_value_and_verdict():
     assert ["speed", ">", "1", "not", "measured", "MISSED"] in lines
 
 
-def test_advisories_show_severity_and_count():
+def test_advisories_show_severity_count_and_code():
     lines = [line.split() for line in shown(full_run()).splitlines()]
-    assert ["caution", "2", *CAUTION.message.split()] in lines
-    assert ["info", "7", *INFO.message.split()] in lines
+    assert ["caution", "2", "success-at-reset:", *CAUTION.message.split()] in lines
+    assert ["info", "7", "actions-clipped:", *INFO.message.split()] in lines
+
+
+def test_code_of_an_advisory_is_whole_where_its_sentence_is_folded():
+    long = Advisory(code="camera-range-assumed", severity="caution", message="a camera states no range " * 9)
+    lines = shown(evaluation([row(0)], advisories=(long,)), width=80).splitlines()
+    assert any(line.startswith(" caution       1   camera-range-assumed: a camera") for line in lines)
+    assert max(map(len, lines)) <= 80
 
 
 def test_last_lines_say_what_was_missed_and_where_the_run_is():
