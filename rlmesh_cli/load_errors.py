@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from rlmesh_adapters.errors import LoadError, describe_error, user_place
+
+#: What pickle says of a class that it looks for in what runs now as `__main__`, and torch of one that it refuses.
+_OF_A_SCRIPT = re.compile(r"Can't get attribute '[^']+' on <module '([\w.]+\.)?__main__'|GLOBAL __main__\.\w+")
 
 
 def no_policy_file(target: str) -> LoadError:
@@ -59,6 +63,11 @@ def known_mend(error: BaseException, params: Mapping[str, Any], folders: Sequenc
     params: that it is built with. folders: where a file may lie that it did not find: the policy's, the route's.
     """
     for link in _chain(error):
+        if _OF_A_SCRIPT.search(describe_error(link)):
+            return (
+                "it was pickled by a script, as `__main__`: save it from a module that can be imported, "
+                "or save the state dict"
+            )
         if isinstance(link, FileNotFoundError):
             for name in _names(link, params):
                 found = next((folder / name for folder in folders if os.path.exists(folder / name)), None)

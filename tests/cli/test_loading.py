@@ -195,6 +195,36 @@ def test_file_that_is_nowhere_is_not_named(checkpoint, apart):
     assert error.mend == "check its arguments; --policy-arg NAME=VALUE gives one"
 
 
+#: A class of the script that saved it, as pickle names it.
+OF_A_SCRIPT = b"c__main__\nNet\n."
+UNPICKLES = "import pathlib, pickle; pickle.loads(pathlib.Path(checkpoint).read_bytes())"
+#: As torch does it with `weights_only`: in the place of what says which class it was.
+REFUSES = (
+    "try:\n            raise ValueError('Unsupported global: GLOBAL __main__.Net was not an allowed global')\n"
+    "        except ValueError:\n            raise RuntimeError('Weights only load failed. ' * 40) from None"
+)
+
+
+@pytest.mark.parametrize("body", [UNPICKLES, REFUSES])
+def test_class_that_a_script_pickled_is_told_how_it_is_saved(body, apart):
+    """What runs as `__main__` is another file now."""
+    (apart / "net.pkl").write_bytes(OF_A_SCRIPT)
+    error = refusal(policy_file(apart, OPENS.format(body)), checkpoint=str(apart / "net.pkl"))
+    assert error.mend == (
+        "it was pickled by a script, as `__main__`: save it from a module that can be imported, "
+        "or save the state dict"
+    )
+    at_once = f"checkpoint = {str(apart / 'net.pkl')!r}\ndef load():\n        {body}\nload()\n{ZERO}"
+    assert refusal(policy_file(apart, at_once, "at_once.py")).mend == error.mend
+
+
+def test_class_that_its_module_lost_was_not_pickled_by_a_script(apart):
+    (apart / "net.pkl").write_bytes(b"cjson\nNet\n.")
+    error = refusal(policy_file(apart, OPENS.format(UNPICKLES)), checkpoint=str(apart / "net.pkl"))
+    assert "Can't get attribute 'Net' on <module 'json'" in error.cause
+    assert error.mend == "check its arguments; --policy-arg NAME=VALUE gives one"
+
+
 def test_module_is_found_by_its_dotted_name(on_path):
     (on_path / "robots").mkdir()
     policy_file(on_path / "robots", ZERO, "arm.py")
