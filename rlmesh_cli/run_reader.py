@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -267,5 +268,6 @@ def _no_run(name: str, parent: Path, runs: list[Path], matching: list[Path]) -> 
     return StoredRunError(
         f"there is no run `{name}`; {'near to it are' if near else 'the newest are'} {listed}",
         where=str(parent),
-        mend=f"write the name as `rlmesh runs` lists it, or `{LATEST}` for the newest",
+        mend=f"write the name as `rlmesh runs --out {shlex.quote(str(parent))}` lists it, or `{LATEST}` in its "
+        "place for the newest",
     )

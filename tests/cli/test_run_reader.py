@@ -350,6 +350,10 @@ def test_run_is_found_by_a_part_of_its_name_in_the_folder_that_is_typed(
     [
         ("runs/202601", f"`202601` means 2 runs: {NAMES[1]}, {NAMES[0]}"),
         ("runs/none", f"there is no run `none`; the newest are {NAMES[2]}, {NAMES[1]}, {NAMES[0]}"),
+        (
+            "runs/none",
+            "write the name as `rlmesh runs --out runs` lists it, or `latest` in its place for the newest",
+        ),
         ("runs/notes/latest", "there is no run `latest`, nor any other in runs/notes"),
     ],
 )
