@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import gc
-import os
 import signal
 import sys
 import threading
-import time
 
 import typer
 
 from . import __version__
 from .exits import Exit
 from .lean import LeanGroup, Verb
-
-# Seconds for threads that are about to end.
-_PATIENCE_SECONDS = 2.0
-_POOLED = "ThreadPoolExecutor"
+from .leaving import leave_without_others
 
 _HELP = """Score a policy on gymnasium environments: every episode, every advisory, a number you can trust.
 
@@ -96,31 +91,11 @@ def main() -> None:
         # What is left is to leave; a signal now would only change the exit code.
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-            _leave_without_others(code)
+            leave_without_others(code if isinstance(code, int) else 0 if code is None else 1, _say)
         gc.freeze()
 
 
-def _leave_without_others(code: object) -> None:
-    """See that threads which a policy or environment left running do not keep the process for ever."""
-    # Those of a pool end by themselves, when they have done what they were given.
-    others = [
-        one
-        for one in threading.enumerate()
-        if not one.daemon and one is not threading.current_thread() and not one.name.startswith(_POOLED)
-    ]
-    if not others:
-        return
+def _say(text: str) -> None:
+    from .telling import say  # noqa: PLC0415 - help needs nothing of it
 
-    def leave() -> None:
-        from .telling import say  # noqa: PLC0415 - help needs nothing of it
-
-        time.sleep(_PATIENCE_SECONDS)
-        names = ", ".join(one.name for one in others if one.is_alive())
-        if not names:  # what keeps us now is something else, such as what was registered for the end
-            return
-        say(f"rlmesh: not waiting for threads of policy or environment that go on: {names}")
-        if sys.stdout is not None:
-            sys.stdout.flush()
-        os._exit(code if isinstance(code, int) else 0 if code is None else 1)
-
-    threading.Thread(target=leave, daemon=True).start()
+    say(text)

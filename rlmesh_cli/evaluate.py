@@ -10,7 +10,7 @@ import msgspec
 
 from .bars import Bars
 from .episodes import plan_episodes
-from .evaluation import Evaluation
+from .evaluation import Evaluation, RunInterruptedError
 from .gates import check_bounds, parse_gate
 from .guests import seeded_globals
 from .provenance import GitState
@@ -65,38 +65,44 @@ def evaluate(
 
         route = settled(route, folders)
         keeper = keeper_of(route, folders)
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(seeded_globals(route.episode_seeds[0]))
-        crew = _crew(route, stack, source=source, trusts_entrypoints=trusts_entrypoints)
-        stage = stack.enter_context(
-            staged(
-                route,
-                source=source,
-                trusts_entrypoints=trusts_entrypoints,
-                is_probed=is_probed,
-                is_forced=is_forced,
-                crew_lanes=None if crew is None else crew.count_lanes(route),
-                is_recorded=True,
+    session: Session | None = None
+    try:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(seeded_globals(route.episode_seeds[0]))
+            crew = _crew(route, stack, source=source, trusts_entrypoints=trusts_entrypoints)
+            stage = stack.enter_context(
+                staged(
+                    route,
+                    source=source,
+                    trusts_entrypoints=trusts_entrypoints,
+                    is_probed=is_probed,
+                    is_forced=is_forced,
+                    crew_lanes=None if crew is None else crew.count_lanes(route),
+                    is_recorded=True,
+                )
             )
-        )
-        if crew is not None:
-            crew.check(stage)
-        policy_file = stage.policy.file
-        git = GitState(policy_file.parent if policy_file is not None else Path.cwd())
-        stack.callback(git.close)
-        record = RunRecord(stage, source=source, git=git)
-        session = Session(
-            stage,
-            record,
-            bars=bars,
-            out=out,
-            resumption=resumption,
-            verified=verified,
-            crew=crew,
-            keeper=keeper,
-            trusts_entrypoints=trusts_entrypoints,
-        )
-        return session.play(watcher, stopper)
+            if crew is not None:
+                crew.check(stage)
+            policy_file = stage.policy.file
+            git = GitState(policy_file.parent if policy_file is not None else Path.cwd())
+            stack.callback(git.close)
+            record = RunRecord(stage, source=source, git=git)
+            session = Session(
+                stage,
+                record,
+                bars=bars,
+                out=out,
+                resumption=resumption,
+                verified=verified,
+                crew=crew,
+                keeper=keeper,
+                trusts_entrypoints=trusts_entrypoints,
+            )
+            return session.play(watcher, stopper)
+    except KeyboardInterrupt as error:  # while policies and environments were closed
+        if session is None or session.folder is None:
+            raise
+        raise RunInterruptedError(session.folder) from error
 
 
 def _crew(

@@ -144,6 +144,11 @@ class Session:
             if self._opened is not None:
                 self._opened.close()
 
+    @property
+    def folder(self) -> Path | None:
+        """The run's folder, None before it is made."""
+        return None if self._opened is None else self._opened.path
+
     def _play_to_the_end(self, rollout: Rollout | CrewRollout, watcher: Watcher) -> Evaluation:
         """Play and sum up; where that is not to be, the record says why."""
         try:

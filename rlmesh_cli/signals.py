@@ -26,6 +26,7 @@ class StopOnSignal:
         self._stop: Callable[[], None] | None = None
         self._count = 0
         self._before: dict[signal.Signals, Any] = {}
+        self._process = os.getpid()
 
     def __enter__(self) -> StopOnSignal:
         # Only the main thread may set handlers; elsewhere the host program keeps its own.
@@ -43,6 +44,11 @@ class StopOnSignal:
         self._stop = stop
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
+        if os.getpid() != self._process:
+            # A process that a policy or an environment has forked: whoever sends it a signal wants it to end.
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+            return
         self._count += 1
         if self._stop is None or self._count > 1:
             raise KeyboardInterrupt

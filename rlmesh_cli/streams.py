@@ -32,7 +32,8 @@ def _descriptor_to_stderr() -> Iterator[None]:
         return
     try:
         _flush()
-        os.dup2(2, 1)
+        with contextlib.suppress(OSError):  # nobody listens to what goes wrong either
+            os.dup2(2, 1)
         yield
     finally:
         # What users wrote into the buffer of `sys.__stdout__` would come out after the switch.

@@ -64,12 +64,21 @@ class OverdueError(BaseException):
     """A call has not returned in time. No policy catches it as one of its own errors."""
 
 
+_wishes: tuple[type[BaseException], ...] = (KeyboardInterrupt, GeneratorExit, OverdueError)
+
+
+def expect_no_interrupts() -> None:
+    """Take a KeyboardInterrupt for a fault like any other from now on: this process does not listen to Ctrl-C."""
+    global _wishes
+    _wishes = (OverdueError,)
+
+
 def is_fault(error: BaseException) -> bool:
     """Tell whether an exception is a fault of the code that raised it, and no wish of somebody else's to end it.
 
     Some faults are no Exception: code that leaves (SystemExit), that is cancelled, or panics in another language.
     """
-    return not isinstance(error, (KeyboardInterrupt, GeneratorExit, OverdueError))
+    return not isinstance(error, _wishes)
 
 
 @contextlib.contextmanager

@@ -127,12 +127,18 @@ def _close_all(workers: list[WorkerProcess | None], memory: list[int]) -> None:
         if known is not None:
             known.dismiss()
     until = time.monotonic() + CLOSE_SECONDS
+    interrupt: BaseException | None = None
     for number, known in enumerate(workers):
         workers[number] = None
         if known is not None:
-            known.bury(until)
+            try:
+                known.bury(until)
+            except BaseException as error:  # somebody does not wait, and so for none of them
+                until, interrupt = 0.0, error
     while memory:
         os.close(memory.pop())
+    if interrupt is not None:
+        raise interrupt
 
 
 def usable_cores() -> int:

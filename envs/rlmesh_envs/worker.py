@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
-import signal
 import sys
 import threading
 import time
@@ -16,13 +15,14 @@ from typing import Any
 
 import msgspec
 
-from rlmesh_adapters.errors import Failure, HarnessError, failure_from, is_fault
+from rlmesh_adapters.errors import Failure, HarnessError, expect_no_interrupts, failure_from, is_fault
 
 from .bells import Bell
 from .lane_set import LaneSet
 from .request import EnvInfo, EnvRequest
 from .sealing import pickled
 from .service import Service
+from .subordinates import settle_in
 
 #: Builds the lanes of one worker, inside the worker.
 Serve = Callable[[EnvRequest, int], tuple[LaneSet, EnvInfo]]
@@ -52,9 +52,8 @@ def work(
 
     inherited: ends of other workers' pipes that a fork has copied.
     """
-    # The parent decides when to stop: a Ctrl-C reaches the whole group, and would print a stack for each.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    settle_in(connection)
+    expect_no_interrupts()
     for other in inherited:
         other.close()
     threading.Thread(target=end_with_parent, daemon=True).start()

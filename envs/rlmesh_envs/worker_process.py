@@ -15,12 +15,14 @@ from .bells import MESSAGE, Bell
 from .request import EnvRequest
 from .sealing import open_sealed, unpickled
 from .service import Again, Attach, Close
+from .subordinates import interrupts_put_off
 from .worker import Greeting, Serve, work
 
 #: Seconds that a worker gets to close its environments.
 CLOSE_SECONDS = 5.0
 # A worker ends what hangs by itself, lane by lane; one that is silent for so much longer cannot.
 _GRACE_SECONDS = 2.0
+_BUILD_SECONDS = 60.0
 _JOIN_SECONDS = 1.0
 # Where workers answer sooner than that, the parent does not go to sleep; longer, it would take a core from one.
 _SPIN_SECONDS = 60e-6
@@ -56,7 +58,8 @@ class WorkerProcess:
             self.process = context.Process(
                 target=work, args=(theirs, request, serve, lanes, ends), daemon=True, name=name
             )
-            self.process.start()
+            with interrupts_put_off():
+                self.process.start()
         except Exception as error:
             raise EnvironmentBuildError(
                 f"a worker process cannot be started: {describe_error(error)}",
@@ -106,13 +109,15 @@ class WorkerProcess:
         step_timeout: seconds that a lane may take; a worker that cannot keep to them itself is killed.
         """
         try:
-            # Building anew is a part of a reset, and takes its time.
             limit = None
-            if step_timeout is not None and phase == "step":
-                limit = step_timeout * self._lanes + _GRACE_SECONDS
+            if step_timeout is not None:
+                # Building anew is a part of a reset, and takes its time.
+                grace = _GRACE_SECONDS if phase == "step" else _BUILD_SECONDS
+                limit = step_timeout * self._lanes + grace
             if limit is not None and not self.bell.is_rung_within(limit):
                 self.process.kill()
-                message = f"the worker process gave no answer for {self._lanes} lanes of {step_timeout:g} s each"
+                lanes = "a lane" if self._lanes == 1 else f"{self._lanes} lanes"
+                message = f"the worker process gave no answer in {limit:g} s, for {lanes} of {step_timeout:g} s"
                 return Failure(phase=phase, message=message)
             sound = self.bell.listen()
             return self._read() if sound == MESSAGE else sound
@@ -151,7 +156,9 @@ class WorkerProcess:
     def bury(self, until: float) -> None:
         """Let the worker end by itself until a moment of `time.monotonic`, then kill it."""
         self.bell.close()
-        self.process.join(max(0.0, until - time.monotonic()))
-        if self.process.is_alive():
-            self.process.kill()
-            self.process.join()
+        try:
+            self.process.join(max(0.0, until - time.monotonic()))
+        finally:  # also where somebody does not wait for that
+            if self.process.is_alive():
+                self.process.kill()
+                self.process.join()

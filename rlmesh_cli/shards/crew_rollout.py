@@ -139,7 +139,7 @@ class CrewRollout:
 
         Workers may still be closing what they built; see `see_off`.
         """
-        while not self._living <= self._left:
+        while not (self._living <= self._left or self._is_played):
             results = self._hear(_LOOK_SECONDS)
             self._tick()
             if results:
@@ -148,10 +148,21 @@ class CrewRollout:
                 self._is_closing = True
                 for worker in self._living:
                     self._executor.send(worker, Stop() if self.should_stop else Close())
+        if self._held_back:  # no worker is left that could decide
+            yield self._release()
+
+    @property
+    def _is_played(self) -> bool:
+        """Whether every episode has ended and counts; what is left is to close policies, which is no playing."""
+        return self._is_closing and self._ledger.is_over and not self._held_back
 
     def see_off(self) -> None:
-        """Wait until the workers have closed policies and environments, and are gone."""
-        while self._living:
+        """Wait until the workers have closed policies and environments and are gone, or a first Ctrl-C comes.
+
+        No results come any more, but their last words: sums, advisories, and how actions were used.
+        """
+        was_stopped = self.should_stop
+        while self._living and self.should_stop == was_stopped:
             self._hear(_LOOK_SECONDS)
 
     def _instruct(self, worker: int) -> None:
@@ -179,10 +190,12 @@ class CrewRollout:
             results += self._take(worker, word)
         if self._held_back is None:
             return results
-        self._held_back += results
+        # Only where a policy was asked is it to be known whether any policy can be.
+        self._held_back += [row for row in results if row.policy_calls]
+        early = [row for row in results if not row.policy_calls]
         if time.perf_counter() < self._release_at and not (self.should_stop and self._release_at < math.inf):
-            return []
-        return self._release()
+            return early
+        return early + self._release()
 
     def _take(self, worker: int, word: Word) -> list[EpisodeResult]:
         match word:
@@ -269,6 +282,10 @@ class CrewRollout:
         """Part with a worker that cannot go on; where it is the first word of the run, the run ends with it."""
         error = HarnessError(refused.cause, where=refused.where, mend=refused.mend)
         is_first_call = worker == 0 and not self._is_decided and worker not in self._building
+        if is_first_call and self._held_back is None:
+            # Others have been scored meanwhile: its successor's failed call is one of its episode.
+            self._is_decided = True
+            return []
         if worker not in self._successors or is_first_call:
             raise error
         return self._retire(worker, error)
@@ -286,9 +303,9 @@ class CrewRollout:
                 mend="run with --workers 1 to see more; where memory is short, use fewer workers or lanes",
             )
         rows = self._lose(worker, reason)
-        if self._is_closing:
+        if self._is_closing or not self._ledger.has_more_for(worker):
             self._living.discard(worker)
-            return rows
+            return rows + (self._decide() if worker == 0 and self._living else [])
         if worker in self._building:  # a successor that did not even begin
             return rows + self._retire(
                 worker,
@@ -299,17 +316,23 @@ class CrewRollout:
                 ),
             )
         self._successors.add(worker)
-        self._executor.start(worker)
+        try:
+            self._executor.start(worker)
+        except HarnessError as error:
+            return rows + self._retire(worker, error)
         self._instruct(worker)
         return rows
 
     def _lose(self, worker: int, reason: str) -> list[EpisodeResult]:
         """Return rows of the episodes at which a worker died the second time."""
+        held = self._ledger.held_by(worker)
         twice = self._ledger.lose(worker)
+        again = held > len(twice) and not self._is_closing
         self._book.add(
             "worker-died",
             "info",
-            f"a {self._executor.name} died ({reason}): what it had in hand was played again by another",
+            f"a {self._executor.name} died ({reason})"
+            + (": what it had in hand was played again by another" if again else ""),
         )
         lane, stage = worker * self._task.route.num_envs, self._stage
         action, metrics = stage.contract.action, stage.metrics

@@ -98,6 +98,10 @@ class ShardLedger:
         self._lost[to].extend(self._held.pop(worker, {}).values())
         self._lost[to].extend(self._lost.pop(worker, ()))
 
+    def has_more_for(self, worker: int) -> bool:
+        """Whether anything waits that a worker could play."""
+        return bool(self._waiting or self._lost.get(worker))
+
     @property
     def in_hand(self) -> int:
         """Episodes that workers have and that have not ended."""

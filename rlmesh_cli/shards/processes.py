@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
-import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from multiprocessing.util import Finalize
@@ -16,15 +15,19 @@ from typing import Any
 
 import msgspec
 
-from rlmesh_adapters.errors import HarnessError, describe_error
+from rlmesh_adapters.errors import HarnessError, describe_error, expect_no_interrupts
+from rlmesh_cli.leaving import leave_without_others
 from rlmesh_envs.crew import check_start_method
+from rlmesh_envs.subordinates import interrupts_put_off, settle_in
 from rlmesh_envs.worker import end_with_parent, write_over_lines
+from rlmesh_envs.worker_process import CLOSE_SECONDS
 
 from .messages import Close, Gone, Order, Word
 from .threads import threads_of_children
 from .worker import serve
 
-_CLOSE_SECONDS = 5.0
+# More than a worker gives processes of its own environments.
+_CLOSE_SECONDS = CLOSE_SECONDS + 3.0
 _KILLED = -9
 
 
@@ -58,13 +61,24 @@ class ProcessExecutor:
         if worker in self._begun and self._context.get_start_method() == "fork":
             self._context = multiprocessing.get_context("spawn")
         self._begun.add(worker)
-        ours, theirs = self._context.Pipe()
-        is_fork = self._context.get_start_method() == "fork"
-        inherited = [known.connection for known in self._known.values()] + [ours] if is_fork else []
-        # Not a daemon: it may have environments in processes of its own.
-        process = self._context.Process(target=run_worker, args=(theirs, inherited), name=f"worker-{worker}")
-        with threads_of_children(self.threads):
-            process.start()
+        ends: list[Connection] = []
+        try:
+            ends += self._context.Pipe()
+            ours, theirs = ends
+            is_fork = self._context.get_start_method() == "fork"
+            inherited = [known.connection for known in self._known.values()] + [ours] if is_fork else []
+            # Not a daemon: it may have environments in processes of its own.
+            process = self._context.Process(target=run_worker, args=(theirs, inherited), name=f"worker-{worker}")
+            with threads_of_children(self.threads), interrupts_put_off():
+                process.start()
+        except OSError as error:
+            for end in ends:
+                end.close()
+            raise HarnessError(
+                f"a worker process cannot be started: {describe_error(error)}",
+                where=f"worker {worker}",
+                mend="use fewer --workers, or raise the limit of processes and open files",
+            ) from error
         theirs.close()
         self._known[worker] = _Process(process, ours)
 
@@ -88,6 +102,8 @@ class ProcessExecutor:
         if not sources:
             return []
         ready = {sources[source]: None for source in wait(list(sources), seconds)}
+        # What a worker has started may keep its pipe open when it is gone itself.
+        ready |= {worker: None for worker, known in self._known.items() if not known.process.is_alive()}
         return [(worker, word) for worker in ready for word in self._words_of(worker)]
 
     def _words_of(self, worker: int) -> list[Word]:
@@ -109,7 +125,7 @@ class ProcessExecutor:
     def _bury(self, worker: int) -> str:
         known = self._known.pop(worker)
         known.connection.close()
-        known.process.join(_CLOSE_SECONDS)
+        _end([known], time.monotonic() + _CLOSE_SECONDS)
         return describe_exit(known.process.exitcode)
 
     def close(self) -> None:
@@ -146,9 +162,8 @@ def run_worker(
 
     inherited: ends of others' pipes, to be closed.
     """
-    # The parent decides when to stop: a Ctrl-C reaches the whole group.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    settle_in(connection)
+    expect_no_interrupts()
     for other in inherited:
         other.close()
     threading.Thread(target=end_with_parent, daemon=True).start()
@@ -157,17 +172,31 @@ def run_worker(
     write_over_lines()
     act(connection)
     connection.close()
+    leave_without_others(0)
 
 
 def _close_all(known: dict[int, _Process]) -> None:
     for one in known.values():
         with contextlib.suppress(OSError, ValueError):
             one.connection.send(Close())
-    until = time.monotonic() + _CLOSE_SECONDS
-    while known:
-        _, one = known.popitem()
         one.connection.close()
-        one.process.join(max(0.0, until - time.monotonic()))
-        if one.process.is_alive():
-            one.process.kill()
+    try:
+        _end(list(known.values()), time.monotonic() + _CLOSE_SECONDS)
+    finally:
+        known.clear()
+
+
+def _end(processes: Sequence[_Process], until: float) -> None:
+    """Let processes end by themselves until a moment of `time.monotonic`, and kill those that do not.
+
+    Also where somebody does not wait for that: what lives on would be waited for when we leave, for ever.
+    """
+    try:
+        for one in processes:
+            one.process.join(max(0.0, until - time.monotonic()))
+    finally:
+        for one in processes:
+            if one.process.is_alive():
+                one.process.kill()
+        for one in processes:
             one.process.join()

@@ -208,11 +208,15 @@ def test_what_is_no_exception_to_python_is_a_fault_of_its_episode(tmp_path: Path
     assert errors[3]["message"].startswith(f"{name}: it came to this")
 
 
-def test_an_interrupt_that_a_workers_policy_raises_is_told_with_its_traceback(tmp_path: Path, capsys: Any) -> None:
-    source = moody(tmp_path, "raise KeyboardInterrupt('it came to this')")
-    request = Request(policy=source, env=DIARY, episodes=6, workers=2, is_probed=False, out=tmp_path, quiet=True)
-    assert run(request) == 70
-    assert "it came to this" in capsys.readouterr().err
+@pytest.mark.parametrize("name", ["KeyboardInterrupt", "GeneratorExit"])
+def test_an_interrupt_in_a_worker_is_a_fault_for_workers_hear_no_ctrl_c(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "panics.py"
+    file.write_text(PANICS.format(name=name))
+    played = play(tmp_path, str(file), DIARY, episodes=6, workers=2)
+    assert played.code == 4
+    errors = {row["index"]: row["error"] for row in played.rows if row["error"]}
+    assert list(errors) == [3]
+    assert errors[3]["message"].startswith(f"{name}: it came to this")
 
 
 def test_a_run_whose_workers_cannot_be_built_is_left_as_it_was(tmp_path: Path, capsys: Any) -> None:
