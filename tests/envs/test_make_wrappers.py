@@ -10,6 +10,7 @@ import env_fakes
 import numpy as np
 import pytest
 from env_plays import play_lanes
+from gymnasium import spaces
 
 from rlmesh_adapters.errors import EnvironmentBuildError
 from rlmesh_envs.make import make_lanes
@@ -133,6 +134,109 @@ def test_a_wrapper_that_refuses_its_arguments_is_told_with_its_words(name, kwarg
     error = refused(name, **kwargs)
     assert f"`{name}` cannot be put on" in error.cause
     assert words in error.cause
+
+
+WANTING = """
+import gymnasium as gym, numpy as np
+from gymnasium import spaces
+
+class Space(gym.Env):
+    # Its spaces have one shape and two dtypes.
+    observation_space = spaces.Box(0, 255, (2,), np.uint8)
+    action_space = spaces.Box(-1, 1, (2,), np.float32)
+
+def told(value):
+    if isinstance(value, dict):
+        return {key: told(part) for key, part in value.items()}
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}{value.tolist()}"
+    return value
+
+def wants(kind):
+    def put_on(env, **kwargs):
+        env.kwargs = told(kwargs)
+        value = kwargs["value"]["inner"] if isinstance(kwargs["value"], dict) else kwargs["value"]
+        if not isinstance(value, kind):
+            value.clear() if isinstance(value, list) else None
+            raise TypeError(f"no {kind.__name__} but {type(value).__name__}")
+        return env
+    return put_on
+
+lists, tuples, arrays, sets = map(wants, (list, tuple, np.ndarray, set))
+"""
+
+
+@pytest.fixture
+def given(module: Callable[[str, str], None]) -> Callable[..., Any]:
+    """Return what a wrapper that wants lists, tuples, arrays or sets was given at last."""
+    module("wanting", WANTING)
+
+    def play(wants: str, **kwargs: Any) -> Any:
+        wrapper = WrapperRequest(name=f"wanting:{wants}", kwargs=kwargs)
+        lanes, _ = make_lanes(EnvRequest(id="wanting:Space", wrappers=(wrapper,)))
+        layer = lanes.envs[0]
+        while "kwargs" not in vars(layer):
+            layer = layer.env
+        return layer.kwargs
+
+    return play
+
+
+def test_lists_are_given_as_they_are_where_a_wrapper_takes_them(given):
+    assert given("lists", value=[1, [2, 3]], other=(4,)) == {"value": [1, [2, 3]], "other": (4,)}
+
+
+def test_a_wrapper_that_refuses_lists_is_given_tuples(given):
+    assert given("tuples", value=[1, [2, 3]], deep={"a": [4]}, word="x") == {
+        "value": (1, (2, 3)),
+        "deep": {"a": (4,)},
+        "word": "x",
+    }
+    assert given("tuples", value={"inner": [5]}) == {"value": {"inner": (5,)}}
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "array"),
+    [
+        ("min_action", [0.5, 1], "float32[0.5, 1.0]"),
+        ("min_action", [0, 1], "float32[0.0, 1.0]"),
+        ("low", [0, 255], "uint8[0, 255]"),
+        # No whole number of 8 bits, but of the action's dtype.
+        ("low", [0.5, 255], "float32[0.5, 255.0]"),
+        ("low", [0, 256], "float32[0.0, 256.0]"),
+        ("low", [0.5, 1, 2], "float64[0.5, 1.0, 2.0]"),
+        ("names", ["a", "b"], ["a", "b"]),
+        ("ragged", [[1], [1, 2]], [[1], [1, 2]]),
+        ("deep", {"low": [1, 2], "n": 3}, {"low": "uint8[1, 2]", "n": 3}),
+    ],
+)
+def test_then_arrays_in_the_dtype_of_the_space_that_has_their_shape(given, name, values, array):
+    assert given("arrays", value=[7, 7], **{name: values}) == {"value": "uint8[7, 7]", name: array}
+
+
+def test_where_no_form_is_taken_each_says_why(module):
+    module("wanting", WANTING)
+    error = refused("wanting:sets", value=[1])
+    assert error.cause == "wrapper `wanting:sets` cannot be put on: TypeError: no set but list"
+    assert error.mend == (
+        "check its kwargs in the route; its lists as tuples give TypeError: no set but tuple"
+        "; its lists as arrays give TypeError: no set but ndarray"
+    )
+    assert refused("wanting:sets", value=1).mend == "check its kwargs in the route"
+
+
+def test_gymnasiums_own_wrappers_take_lists_of_a_route():
+    def boxes(name: str, **kwargs: Any) -> Any:
+        request = EnvRequest(id="Pendulum-v1", wrappers=(WrapperRequest(name=name, kwargs=kwargs),))
+        lanes, _ = make_lanes(request)
+        assert not lanes.reset_lanes([0], [1]).failures
+        return lanes.single_observation_space, lanes.single_action_space
+
+    assert boxes("ReshapeObservation", shape=[3, 1])[0].shape == (3, 1)
+    assert boxes("RescaleAction", min_action=[-4], max_action=[3])[1] == spaces.Box(-4, 3, (1,), np.float32)
+    low, high = [-2, -1, -0.5], [1, 0, 1]
+    box = spaces.Box(np.float32(low), np.float32(high))
+    assert boxes("RescaleObservation", min_obs=low, max_obs=high)[0] == box
 
 
 @pytest.mark.parametrize("name", ["env_fakes:lose", "env_fakes:forget"])
