@@ -258,6 +258,11 @@ class Holder(gym.Env[Any, Any]):
         return observation, -1.0, terminated, truncated, info
 
 
+def make_signed() -> gym.Env[Any, Any]:
+    """Make an environment that comes with its wrapper."""
+    return SignReward(Tape())
+
+
 def lose(env: gym.Env[Any, Any]) -> None:
     """Forget to return the wrapped environment."""
 

@@ -17,6 +17,7 @@ from .endings import KeptEnding
 from .filming import FilmedEnv
 from .metadata import metadata_of, render_fps_of
 from .pixels import skip_of
+from .remarks import layers_of, notes_of
 from .request import EnvInfo, EnvRequest
 from .rewards import RawReward, RewardTap
 
@@ -41,6 +42,7 @@ def foreign_info(request: EnvRequest, source: EnvSpec | Any, env: Any, lanes: Fo
         is_lockstep=True,
         files=_files(env) + (_files(envs[0]) if envs else ()),
         metadata=_metadata(envs[0] if envs else env),
+        notes=notes_of(list(layers_of(envs[0]))) if envs else _distant_notes(request, env),
     )
 
 
@@ -59,6 +61,7 @@ def lane_info(env: gym.Env[Any, Any]) -> EnvInfo:
         files=_files(env),
         metadata=_metadata(env),
         render_fps=render_fps_of(env),
+        notes=notes_of(list(layers_of(env))),
     )
 
 
@@ -93,13 +96,8 @@ def _layers(env: Any) -> Iterator[str]:
 
 
 def _kept_layers(env: Any) -> Iterator[Any]:
-    """Yield an environment and what is around it, from outside in; our own wrappers are not the user's."""
-    while True:
-        if not isinstance(env, OURS):
-            yield env
-        if not isinstance(env, (gym.Wrapper, gym.vector.VectorWrapper)):
-            return
-        env = env.env
+    """Return an environment and what is around it, from outside in; our own wrappers are not the user's."""
+    return (layer for layer in layers_of(env) if not isinstance(layer, OURS))
 
 
 def _distant_layers(env: Any) -> list[str]:
@@ -108,3 +106,10 @@ def _distant_layers(env: Any) -> list[str]:
         return []
     ours = [kind.__name__ for kind in OURS]
     return [name for name in re.findall(r"<(\w+)(?=[<>])", str(env.call("__str__")[0])) if name not in ours]
+
+
+def _distant_notes(request: EnvRequest, env: Any) -> dict[str, str]:
+    """Return what RawReward says of a route's wrappers inside gymnasium's worker processes."""
+    if not request.wrappers or not isinstance(env.unwrapped, AsyncVectorEnv):
+        return {}
+    return dict(env.call("notes")[0])

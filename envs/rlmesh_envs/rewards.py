@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, SupportsFloat
 
 import gymnasium as gym
@@ -35,11 +36,14 @@ class RawReward(gym.Wrapper[Any, Any, Any, Any]):
     """Stands above a route's wrappers and pays what the tap underneath them has seen.
 
     What a wrapper was paid inside a reset, such as for steps that do nothing, is not the policy's.
+
+    notes: of the wrappers in between, for those who cannot look at them from another process; see EnvInfo.
     """
 
     def __init__(self, env: gym.Env[Any, Any], tap: RewardTap) -> None:
         super().__init__(env)
         self._tap = tap
+        self.notes: Mapping[str, str] = {}
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

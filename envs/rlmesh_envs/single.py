@@ -14,6 +14,7 @@ from rlmesh_adapters.errors import EnvironmentBuildError, HarnessError, describe
 from .endings import KeptEnding
 from .env_info import time_limits
 from .filming import FilmedEnv
+from .remarks import layers_of, notes_of
 from .request import EnvRequest
 from .rewards import RawReward, RewardTap
 from .wrapping import wrap
@@ -57,7 +58,9 @@ def _wrapped(env: Any, request: EnvRequest) -> Any:
     wrapped: Any = tap
     for wrapper in request.wrappers:
         wrapped = wrap(wrapped, wrapper)
-    return RawReward(wrapped, tap)
+    paying = RawReward(wrapped, tap)
+    paying.notes = notes_of(list(layers_of(paying)))
+    return paying
 
 
 def _outermost(env: Any, request: EnvRequest) -> Any:
