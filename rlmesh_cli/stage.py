@@ -219,6 +219,8 @@ def staged(
         stack.callback(engine.close)
         for code, sentence in env.notes.items():
             engine.advisories.add(code, "info", sentence)
+        for code, sentence in env.cautions.items():
+            engine.advisories.add(code, "caution", sentence)
         contract = contract_of(route, lanes, env, policy, source=source, trusts_entrypoints=trusts_entrypoints)
         contract = msgspec.structs.replace(
             contract, sharing=sharing or contract.sharing, is_cleared=is_cleared, has_answered=has_answered

@@ -243,6 +243,27 @@ class Repeat(gym.Wrapper[Any, Any, Any, Any]):
         return answer
 
 
+class Running(gym.ObservationWrapper[Any, Any, Any]):
+    """Says as gymnasium's do whether it goes on changing statistics."""
+
+    def __init__(self, env: gym.Env[Any, Any], changes: bool = True) -> None:
+        super().__init__(env)
+        self.update_running_mean = changes
+
+    def observation(self, observation: Any) -> Any:
+        return observation
+
+
+class Forwarding(gym.ObservationWrapper[Any, Any, Any]):
+    """Passes on every attribute of what it wraps."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.env, name)
+
+    def observation(self, observation: Any) -> Any:
+        return observation
+
+
 class Holder(gym.Env[Any, Any]):
     """Changes rewards as a wrapper does, and yet is no `gym.Wrapper`."""
 
@@ -261,6 +282,11 @@ class Holder(gym.Env[Any, Any]):
 def make_signed() -> gym.Env[Any, Any]:
     """Make an environment that comes with its wrapper."""
     return SignReward(Tape())
+
+
+def make_paid_by_statistics() -> gym.Env[Any, Any]:
+    """Make an environment whose own rewards depend on those before."""
+    return gym.wrappers.NormalizeReward(Tape())
 
 
 def lose(env: gym.Env[Any, Any]) -> None:

@@ -65,8 +65,8 @@ def literals(node: ast.expr | None) -> set[str]:
 def made_in(path: Path) -> Iterator[tuple[str, str]]:
     """Yield (code, severity) of every advisory and note that a file makes.
 
-    Ways there are: `book.add(code, severity, ...)`, `Note(code, severity, ...)`, `Advisory(code=..., ...)`, and
-    `notes[code] = ...` of environments, which are infos.
+    Ways there are: `book.add(code, severity, ...)`, `Note(code, severity, ...)`, `Advisory(code=..., ...)`,
+    `notes[code] = ...` of environments, which are infos, and `cautions[code] = ...` of theirs.
     """
     tree = ast.parse(path.read_text(encoding="utf-8"))
     assigned = {
@@ -81,6 +81,10 @@ def made_in(path: Path) -> Iterator[tuple[str, str]]:
             case ast.Assign(targets=[ast.Subscript(value=ast.Name(id="notes"), slice=ast.Constant(value=code))]):
                 assert "rlmesh_envs" in path.parts, f"{path.name}: notes are the environments'"
                 yield code, "info"
+            case ast.Assign(
+                targets=[ast.Subscript(value=ast.Name(id="cautions"), slice=ast.Constant(value=code))]
+            ):
+                yield code, "caution"
             case ast.Call(func=ast.Attribute(attr="add"), args=[first, second, *_]):
                 known = literals(first) or literals(assigned.get(getattr(first, "id", "")))
                 severities = literals(second) & set(SEVERITIES)

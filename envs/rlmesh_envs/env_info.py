@@ -17,7 +17,7 @@ from .endings import KeptEnding
 from .filming import FilmedEnv
 from .metadata import metadata_of, render_fps_of
 from .pixels import skip_of
-from .remarks import layers_of, notes_of
+from .remarks import cautions_of, layers_of, notes_of
 from .request import EnvInfo, EnvRequest
 from .rewards import RawReward, RewardTap
 
@@ -32,6 +32,7 @@ def foreign_info(request: EnvRequest, source: EnvSpec | Any, env: Any, lanes: Fo
     """Return what a vector environment with an autoreset of its own is."""
     envs = getattr(env.unwrapped, "envs", None)
     spec = source if isinstance(source, EnvSpec) else env.spec
+    inner = list(layers_of(envs[0])) if envs else []
     registered = spec.max_episode_steps if spec is not None else None
     return EnvInfo(
         id=spec.id if spec is not None else request.id,
@@ -42,7 +43,8 @@ def foreign_info(request: EnvRequest, source: EnvSpec | Any, env: Any, lanes: Fo
         is_lockstep=True,
         files=_files(env) + (_files(envs[0]) if envs else ()),
         metadata=_metadata(envs[0] if envs else env),
-        notes=notes_of(list(layers_of(envs[0]))) if envs else _distant_notes(request, env),
+        notes=notes_of(inner) if envs else _distant(request, env, "notes"),
+        cautions=cautions_of([*layers_of(env), *inner]) or _distant(request, env, "cautions"),
     )
 
 
@@ -50,6 +52,7 @@ def lane_info(env: gym.Env[Any, Any]) -> EnvInfo:
     """Return what an environment of ours to reset is, with its wrappers."""
     spec = env.spec
     skip, hidden_by = skip_of(env)
+    layers = list(layers_of(env))
     return EnvInfo(
         id=spec.id if spec is not None else type(env.unwrapped).__name__,
         layers=tuple(_layers(env)),
@@ -61,7 +64,8 @@ def lane_info(env: gym.Env[Any, Any]) -> EnvInfo:
         files=_files(env),
         metadata=_metadata(env),
         render_fps=render_fps_of(env),
-        notes=notes_of(list(layers_of(env))),
+        notes=notes_of(layers),
+        cautions=cautions_of(layers),
     )
 
 
@@ -108,8 +112,8 @@ def _distant_layers(env: Any) -> list[str]:
     return [name for name in re.findall(r"<(\w+)(?=[<>])", str(env.call("__str__")[0])) if name not in ours]
 
 
-def _distant_notes(request: EnvRequest, env: Any) -> dict[str, str]:
-    """Return what RawReward says of a route's wrappers inside gymnasium's worker processes."""
+def _distant(request: EnvRequest, env: Any, name: str) -> dict[str, str]:
+    """Return `notes` or `cautions` of RawReward around a route's wrappers inside gymnasium's worker processes."""
     if not request.wrappers or not isinstance(env.unwrapped, AsyncVectorEnv):
         return {}
-    return dict(env.call("notes")[0])
+    return dict(env.call(name)[0])

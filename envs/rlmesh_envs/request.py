@@ -73,6 +73,7 @@ class EnvInfo(msgspec.Struct, frozen=True, kw_only=True):
     files: source files of its layers that come with no installed package.
     render_fps: frames a second that it says it is rendered at, None if it does not.
     notes: code -> a sentence of what else a reader should know of how it was built.
+    cautions: code -> a sentence of why the number cannot be taken at face value.
     """
 
     id: str
@@ -88,3 +89,4 @@ class EnvInfo(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
     render_fps: float | None = None
     notes: Mapping[str, str] = msgspec.field(default_factory=dict)
+    cautions: Mapping[str, str] = msgspec.field(default_factory=dict)

@@ -37,13 +37,14 @@ class RawReward(gym.Wrapper[Any, Any, Any, Any]):
 
     What a wrapper was paid inside a reset, such as for steps that do nothing, is not the policy's.
 
-    notes: of the wrappers in between, for those who cannot look at them from another process; see EnvInfo.
+    notes, cautions: of what is inside, for those who cannot look at it from another process; see EnvInfo.
     """
 
     def __init__(self, env: gym.Env[Any, Any], tap: RewardTap) -> None:
         super().__init__(env)
         self._tap = tap
         self.notes: Mapping[str, str] = {}
+        self.cautions: Mapping[str, str] = {}
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

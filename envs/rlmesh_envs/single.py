@@ -14,7 +14,7 @@ from rlmesh_adapters.errors import EnvironmentBuildError, HarnessError, describe
 from .endings import KeptEnding
 from .env_info import time_limits
 from .filming import FilmedEnv
-from .remarks import layers_of, notes_of
+from .remarks import cautions_of, layers_of, notes_of
 from .request import EnvRequest
 from .rewards import RawReward, RewardTap
 from .wrapping import wrap
@@ -59,7 +59,8 @@ def _wrapped(env: Any, request: EnvRequest) -> Any:
     for wrapper in request.wrappers:
         wrapped = wrap(wrapped, wrapper)
     paying = RawReward(wrapped, tap)
-    paying.notes = notes_of(list(layers_of(paying)))
+    layers = list(layers_of(paying))
+    paying.notes, paying.cautions = notes_of(layers), cautions_of(layers)
     return paying
 
 

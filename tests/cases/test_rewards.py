@@ -17,6 +17,10 @@ def test_a_wrapper_of_the_route_does_not_change_the_return(tmp_path: Path, flags
     played = play(tmp_path, "idle", route=path, episodes=3, num_envs=2, **flags)
     assert played.column("return") == [15.0] * 3
     assert played.record["route"]["env"]["wrappers"] == ["toys:Sign"]
+    advisory = played.advisory("wrapper-rewards-unused")
+    assert advisory is not None
+    assert (advisory["severity"], advisory["count"]) == ("info", 1)
+    assert "the route's wrapper Sign makes of rewards is not counted" in advisory["message"]
     if "autoreset" not in flags:
         assert "Sign" in played.record["env"]["layers"]
 
@@ -37,6 +41,19 @@ def test_a_wrapper_behind_the_id_is_named_in_the_record(tmp_path: Path) -> None:
     assert played.column("return") == [3.0]
     layers = played.record["env"]["layers"]
     assert layers.index("Sign") < layers.index("Fives")
+
+
+@pytest.mark.parametrize("flags", [{}, {"workers": 2}])
+def test_a_wrapper_that_goes_on_changing_statistics_is_told_once_as_a_caution(
+    tmp_path: Path, flags: dict[str, Any]
+) -> None:
+    path = tmp_path / "route.yaml"
+    path.write_text("env: {id: 'CartPole-v1', wrappers: [NormalizeObservation]}\n")
+    played = play(tmp_path, "random", route=path, episodes=4, strict=True, **flags)
+    advisory = played.advisory("running-statistics")
+    assert advisory is not None
+    assert (played.code, advisory["severity"], advisory["count"]) == (1, "caution", 1)
+    assert "the wrapper NormalizeObservation goes on changing statistics" in advisory["message"]
 
 
 @pytest.mark.parametrize("flags", [{}, {"num_envs": 3}, {"vectorization": "async"}])

@@ -61,6 +61,62 @@ def test_rewards_of_wrappers_that_come_with_the_environment_count():
 
 
 @pytest.mark.parametrize(
+    ("wrappers", "words"),
+    [
+        (["NormalizeObservation"], "the wrapper NormalizeObservation goes on changing statistics"),
+        (["NormalizeReward", "NormalizeObservation"], "the wrapper NormalizeObservation goes on"),
+        (
+            ["NormalizeObservation", "env_fakes:Running"],
+            "the wrappers Running and NormalizeObservation go on changing statistics",
+        ),
+    ],
+)
+def test_a_wrapper_that_goes_on_changing_statistics_is_a_caution_that_says_what_to_do(wrappers, words):
+    cautions = built(*wrappers).cautions
+    assert list(cautions) == ["running-statistics"]
+    assert cautions["running-statistics"].startswith(words)
+    assert "rows depend on the order of episodes and on lanes" in cautions["running-statistics"]
+    assert cautions["running-statistics"].endswith("a wrapper of your own with update_running_mean false")
+
+
+@pytest.mark.parametrize(
+    "wrappers",
+    [
+        ["FlattenObservation"],
+        # Nobody sees the rewards that it makes.
+        ["NormalizeReward"],
+        [("env_fakes:Running", {"changes": False})],
+        # It passes on what is not its own.
+        [("env_fakes:Running", {"changes": False}), "env_fakes:Forwarding"],
+    ],
+)
+def test_statistics_that_stay_or_reach_nothing_are_none(wrappers):
+    assert built(*wrappers).cautions == {}
+
+
+def test_a_wrapper_that_passes_on_what_is_not_its_own_is_not_named():
+    cautions = built("env_fakes:Running", "env_fakes:Forwarding").cautions
+    assert cautions["running-statistics"].startswith("the wrapper Running goes on")
+
+
+def test_statistics_of_wrappers_that_come_with_the_environment_are_told_too():
+    for kind in ({}, {"autoreset": "next_step"}):
+        cautions = built(id="env_fakes:make_paid_by_statistics", num_envs=2, **kind).cautions
+        assert cautions["running-statistics"].startswith("the wrapper NormalizeReward goes on")
+
+
+def test_rows_under_running_statistics_depend_on_what_was_played_before():
+    """That is what the caution says, of CartPole: the second of two episodes is not the first of its own."""
+    request = EnvRequest(id="CartPole-v1", wrappers=(WrapperRequest(name="NormalizeObservation"),))
+    starts = []
+    for seeds in ([7], [3, 7]):
+        lanes, _ = make_lanes(request)
+        with closing(lanes):
+            starts.append([lanes.reset_lanes([0], [seed]).observations.tolist() for seed in seeds][-1])
+    assert starts[0] != starts[1]
+
+
+@pytest.mark.parametrize(
     "kind",
     [
         {"vectorization": "async"},
@@ -71,5 +127,6 @@ def test_rewards_of_wrappers_that_come_with_the_environment_count():
     ids=str,
 )
 def test_lanes_of_every_kind_say_so(kind):
-    notes = built("env_fakes:SignReward", num_envs=2, **kind).notes
-    assert "wrapper SignReward makes of rewards" in notes["wrapper-rewards-unused"]
+    info = built("env_fakes:SignReward", "NormalizeObservation", num_envs=2, **kind)
+    assert "wrapper SignReward makes of rewards" in info.notes["wrapper-rewards-unused"]
+    assert "wrapper NormalizeObservation goes on" in info.cautions["running-statistics"]
