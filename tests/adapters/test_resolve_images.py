@@ -214,6 +214,40 @@ def test_what_both_sides_declare_is_undone_once(tags: dict[str, Any], wanted: di
     assert line_of(camera(3, 3), image(**tags), **wanted) == f'image "<root>" {said}'
 
 
+@pytest.mark.parametrize(
+    ("space", "given", "wanted", "is_told"),
+    [
+        (camera(8, 8), "bgr", None, True),
+        (camera(8, 8, 6), "bgr", None, True),
+        (camera(8, 8), "bgr", "bgr", False),
+        (camera(8, 8), "bgr", "rgb", False),
+        (camera(8, 8), "rgb", None, False),
+        (camera(8, 8), None, None, False),
+        (camera(8, 8, 1), "bgr", None, False),
+    ],
+)
+def test_bgr_for_a_model_that_does_not_say_its_order_is_a_caution(
+    space: spaces.Box, given: str | None, wanted: str | None, is_told: bool
+) -> None:
+    """Frames are handed on as they are."""
+    route = of_camera(space, image(channel_order=given), channel_order=wanted)
+    assert notes_of(route) == ([("caution", "camera-order-assumed")] if is_told else [])
+    if is_told:
+        assert not route.plans[0].swap_channels
+        assert route.notes[0].message == (
+            'model input "<root>": camera "image/primary" is bgr, and the model\'s channel order is unknown; '
+            "frames are handed on as bgr: declare `channel_order` in the model's input"
+        )
+
+
+def test_a_channel_order_that_the_camera_does_not_say_is_to_be_declared_in_its_tag() -> None:
+    error = error_of(channel_order="rgb")
+    assert error.cause == (
+        'model input "<root>" wants channel order rgb, but camera "image/primary" does not say its own'
+    )
+    assert error.mend == "declare `channel_order: rgb` or `channel_order: bgr` in the camera's tag"
+
+
 @pytest.mark.parametrize("channels", [1, 4])
 def test_channels_that_are_no_threes_have_no_colour_order(channels: int) -> None:
     error = error_of(camera(8, 8, channels), image(channel_order="rgb"), channel_order="bgr")
@@ -221,6 +255,7 @@ def test_channels_that_are_no_threes_have_no_colour_order(channels: int) -> None
         "Unsupported",
         f'model input "<root>": {channels} channels have no order bgr',
     )
+    assert error.mend == "drop `channel_order` in the model's input"
 
 
 def test_the_only_camera_stands_in_for_a_registered_role_with_a_caution() -> None:

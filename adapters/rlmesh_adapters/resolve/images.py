@@ -186,6 +186,7 @@ def _plan(
     _check_size((*(size or (height, width)), channels), leaf, name, where)
     tag = camera.tag
     swaps = _swaps(leaf, camera, name, where)
+    _note_order(leaf, camera, name, notes)
     _note_range(leaf, camera, name, notes)
     turned = tag.upside_down != leaf.upside_down
     rows = turned != ((tag.flip == "vertical") != (leaf.flip == "vertical"))
@@ -229,15 +230,31 @@ def _swaps(leaf: Image, camera: ImageFeature, name: str, where: str) -> bool:
             "Unsupported",
             f'{name} wants channel order {wanted}, but camera "{camera.role}" does not say its own',
             where=where,
-            mend="declare `channel_order` in the env tags",
+            mend="declare `channel_order: rgb` or `channel_order: bgr` in the camera's tag",
         )
     if given is None or wanted is None or given == wanted:
         return False
     if camera.shape[2] % 3:
         raise ResolveError(
-            "Unsupported", f"{name}: {camera.shape[2]} channels have no order {wanted}", where=where
+            "Unsupported",
+            f"{name}: {camera.shape[2]} channels have no order {wanted}",
+            where=where,
+            mend="drop `channel_order` in the model's input",
         )
     return True
+
+
+def _note_order(leaf: Image, camera: ImageFeature, name: str, notes: list[Note]) -> None:
+    """Note that a model may be meant to see RGB, as nearly all are, and is handed BGR."""
+    if camera.tag.channel_order == "bgr" and leaf.channel_order is None and camera.shape[2] % 3 == 0:
+        notes.append(
+            Note(
+                "camera-order-assumed",
+                "caution",
+                f'{name}: camera "{camera.role}" is bgr, and the model\'s channel order is unknown; frames are '
+                "handed on as bgr: declare `channel_order` in the model's input",
+            )
+        )
 
 
 def _note_range(leaf: Image, camera: ImageFeature, name: str, notes: list[Note]) -> None:
