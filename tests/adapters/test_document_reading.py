@@ -161,13 +161,57 @@ def test_statistics_may_stand_at_the_top_of_their_file() -> None:
 
 
 @pytest.mark.parametrize(
+    ("held", "key", "mean"),
+    [
+        ({"observation.state": 1.0}, "observation.state", 1.0),
+        ({"a.b": {"c": 2.0}}, "a.b.c", 2.0),
+        ({"a": {"b.c": 3.0}}, "a.b.c", 3.0),
+        ({"a": {"b": {"c": 4.0}}}, "a.b.c", 4.0),
+        # The longest name comes first; where it leads nowhere, a shorter one may.
+        ({"a": {"b": {"c": 5.0}}, "a.b": {"c": 6.0}, "a.b.c": 7.0}, "a.b.c", 7.0),
+        ({"a": {"b": {"c": 5.0}}, "a.b": {"c": 6.0}}, "a.b.c", 6.0),
+        ({"a": {"b": {"c": 5.0}}, "a.b": {"d": 6.0}}, "a.b.c", 5.0),
+        ({"a": {"b": {"c": 5.0}}, "a.b": 6.0}, "a.b.c", 5.0),
+        ({"a.": {"b": 8.0}}, "a..b", 8.0),
+    ],
+)
+def test_a_key_may_have_dots_in_its_names(held: dict[str, Any], key: str, mean: float) -> None:
+    def whole(value: Any) -> Any:
+        if isinstance(value, float):
+            return {"mean": [value], "std": [2.0]}
+        return {name: whole(part) for name, part in value.items()}
+
+    filled = fill_statistics(spec_with(in_file("mean_std", key)), lambda name: whole(held))
+    assert filled == spec_with({"kind": "mean_std", "mean": [mean], "std": [2.0]})
+
+
+@pytest.mark.parametrize(
+    ("held", "key", "words"),
+    [
+        ({"observation.state": {}}, "observation.stat", "no `observation.stat`; it has: observation.state"),
+        ({"a.b": {"x": {}}, "a": {"y": {}}}, "a.b.c", "no `a.b.c`; under `a.b` it has: x"),
+        ({"a": {"b": {"c": {"z": {}}}}, "a.b": {"y": {}}}, "a.b.c.d", "under `a.b.c` it has: z"),
+        ({"a": {}}, "a.a", "under `a` it has: nothing"),
+        ({"a": {"a": {"x": {}}}}, "a.a.a", "under `a.a` it has: x"),
+        ({"a": {"x": {}}}, "a.", "no `a.`; under `a` it has: x"),
+        ([1], "a", "`stats.json` must be a mapping, got a list"),
+    ],
+)
+def test_a_key_that_leads_nowhere_says_what_is_there(held: Any, key: str, words: str) -> None:
+    with pytest.raises(DocumentError) as caught:
+        fill_statistics(spec_with(in_file("mean_std", key)), lambda name: held)
+    assert words in caught.value.cause
+
+
+@pytest.mark.parametrize(
     ("part", "words", "where"),
     [
         (in_file("min_max"), "min_max needs `min`, which `stats.json` does not have under `arm.state`", ".file"),
         (in_file("min_max"), "it has: mean, std, q01, q99", ".file"),
-        (in_file("mean_std", "arm.action"), "`stats.json` has no `arm.action`; at `action` it has: state", ".key"),
-        (in_file("mean_std", "leg.state"), "at `leg` it has: arm", ".key"),
-        (in_file("mean_std", "arm.state.mean.x"), "must be a mapping, got a list", ""),
+        (in_file("mean_std", "arm.action"), "`stats.json` has no `arm.action`; under `arm` it has: state", ".key"),
+        (in_file("mean_std", "leg.state"), "`stats.json` has no `leg.state`; it has: arm", ".key"),
+        (in_file("mean_std", "arm.state.mean.x"), "no `arm.state.mean.x`; `arm.state.mean` is a list", ".key"),
+        (in_file("mean_std", "arm.state.mean"), "`arm.state.mean` must be a mapping, got a list", ""),
     ],
 )
 def test_statistics_that_a_file_lacks_are_named(part: dict[str, Any], words: str, where: str) -> None:

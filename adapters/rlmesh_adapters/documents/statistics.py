@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from .checks import nullable, numbers, one_of, text
-from .schema import DocumentError, Record, entry, mapping
+from .schema import DocumentError, Record, entry, kind_name, mapping
 
 #: Kind of normalisation -> the two statistics it needs.
 NEEDED = {"mean_std": ("mean", "std"), "min_max": ("min", "max"), "quantile": ("q01", "q99")}
@@ -18,7 +18,8 @@ class Statistics(Record):
     """How numbers are normalised: `mean_std` to mean 0 and deviation 1; `min_max` and `quantile` to -1..1.
 
     The two statistics of the kind stand here, one number a dimension, or in a JSON `file` under `key` (dots lead
-    into nested mappings). A dimension without spread (std 0, max = min) becomes 0, and comes back as its centre.
+    into nested mappings, or are part of a name). A dimension without spread (std 0, max = min) becomes 0, and
+    comes back as its centre.
     """
 
     what: ClassVar[str] = "normalize"
@@ -63,14 +64,7 @@ class Statistics(Record):
         """
         if self.file is None:
             return self
-        found: Any = read(self.file)
-        for part in self.key.split(".") if self.key else ():
-            held = mapping(found, f"`{self.file}`")
-            if part not in held:
-                raise DocumentError(
-                    f"`{self.file}` has no `{self.key}`; at `{part}` it has: {_listed(held)}", path=("key",)
-                )
-            found = held[part]
+        found = self._found(read(self.file))
         held = mapping(found, f"`{self.key or self.file}`")
         for name in NEEDED[self.kind]:
             if name not in held:
@@ -82,6 +76,24 @@ class Statistics(Record):
                 )
         return Statistics(kind=self.kind, **{name: held[name] for name in NEEDED[self.kind]})
 
+    def _found(self, held: Any) -> Any:
+        """Return what a file holds under the key; raises DocumentError if there is nothing."""
+        if not self.key:
+            return held
+        mapping(held, f"`{self.file}`")
+        parts = self.key.split(".")
+        places = list(_places(held, parts))
+        for found, rest in places:
+            if not rest:
+                return found
+        deepest, rest = min(places, key=lambda place: len(place[1]))
+        reached = ".".join(parts[: len(parts) - len(rest)])
+        if not isinstance(deepest, Mapping):
+            there = f"`{reached}` is {kind_name(deepest)}"
+        else:
+            there = f"{f'under `{reached}` ' if reached else ''}it has: {_listed(deepest)}"
+        raise DocumentError(f"`{self.file}` has no `{self.key}`; {there}", path=("key",))
+
     def ends(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Return (centre, spread): normalised values are `(value - centre) / spread`, where spread is not 0."""
         first, second = (getattr(self, name) for name in NEEDED[self.kind])
@@ -89,6 +101,19 @@ class Statistics(Record):
             return first, second
         centre = tuple((low + high) / 2 for low, high in zip(first, second, strict=True))
         return centre, tuple((high - low) / 2 for low, high in zip(first, second, strict=True))
+
+
+def _places(held: Any, parts: list[str]) -> Iterator[tuple[Any, list[str]]]:
+    """Yield each value that the parts of a key lead through, and the parts that are left there.
+
+    Names of a flat file hold dots themselves, so the longest name that is there comes first.
+    """
+    yield held, parts
+    if isinstance(held, Mapping):
+        for count in range(len(parts), 0, -1):
+            name = ".".join(parts[:count])
+            if name in held:
+                yield from _places(held[name], parts[count:])
 
 
 def _listed(held: Mapping[str, Any]) -> str:
