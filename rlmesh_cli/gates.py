@@ -14,7 +14,7 @@ from rlmesh_envs.infos import SUCCESS_KEYS
 
 from .judgement.intervals import Interval
 from .stats import Summary
-from .wording import exact
+from .wording import exact, percent
 
 _GATE = re.compile(r"\s*([A-Za-z_][\w./-]*)\s*(>=|<=|==|!=|>|<|=)\s*(\S+)\s*")
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
@@ -90,7 +90,7 @@ def parse_gate(text: str) -> Gate:
     number = match[3]
     is_percent = number.endswith("%")
     try:
-        bound = float(number[:-1]) / 100 if is_percent else float(number)
+        bound = percent(number[:-1]) if is_percent else float(number)
     except ValueError:
         bound = math.nan
     if not math.isfinite(bound):

@@ -9,6 +9,8 @@ import msgspec
 
 from rlmesh_adapters.errors import HarnessError
 
+from .wording import percent
+
 SUCCESS, RETURN = "success_rate", "mean_return"
 #: What may be written for the two metrics that every run can have.
 ALIASES = {"success": SUCCESS, "return": RETURN}
@@ -69,7 +71,7 @@ def parse_margins(texts: Sequence[str]) -> Margins:
 def _margin(text: str, number: str, *, is_general: bool, is_rate: bool) -> Margin:
     is_percent = number.strip().endswith("%")
     try:
-        value = float(number.strip().removesuffix("%")) / (100 if is_percent else 1)
+        value = percent(number.strip()[:-1]) if is_percent else float(number)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):

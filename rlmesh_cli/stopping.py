@@ -19,6 +19,7 @@ from .gates import SUCCESS_RATE, Gate, GateVerdict
 from .judgement.intervals import Interval
 from .judgement.sequences import BettingSequence
 from .repeats import Repeats
+from .wording import percent
 
 _WIDTH = re.compile(r"width\s*<\s*(\S+)")
 _MEND = "write width<0.1 or decided"
@@ -42,7 +43,7 @@ def parse_until(text: str) -> Until:
         raise RouteError(f"`{text}` is no stopping rule", where="until", mend=_MEND)
     number = match[1]
     try:
-        width = float(number[:-1]) / 100 if number.endswith("%") else float(number)
+        width = percent(number[:-1]) if number.endswith("%") else float(number)
     except ValueError:
         raise RouteError(f"`{number}` is not a width", where="until", mend=_MEND) from None
     if not 0 < width <= 1:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from .episodes import EpisodeResult
 from .judgement.intervals import Interval
 
@@ -32,6 +34,14 @@ def exact(number: float) -> str:
     """Return the shortest text that is read as the same number; whole numbers without a point."""
     is_whole = number.is_integer() and abs(number) < 1e16
     return str(int(number)) if is_whole else repr(number)
+
+
+def percent(text: str) -> float:
+    """Return a number of percent as a share: the float next to it, as `57.6` is 0.576; raises ValueError."""
+    from decimal import Decimal  # noqa: PLC0415 - few bars are given in percent
+
+    value = float(text)  # which takes and refuses what it does everywhere else
+    return float(f"{Decimal(text.strip()).scaleb(-2)}") if math.isfinite(value) else value
 
 
 def level(interval: Interval) -> str:

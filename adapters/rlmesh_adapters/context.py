@@ -55,9 +55,11 @@ class EpisodeContext:
             self._rng.bit_generator.state = self._made().bit_generator.state if drawn is None else drawn
 
     def twin(self) -> EpisodeContext:
-        """Return the same episode with an `rng` of its own, which has not been drawn from."""
+        """Return the same episode with an `rng` of its own, which goes on as this one's would."""
         twin = EpisodeContext(self.episode_id, self.index, self.seed, rng_seed=self._rng_seed)
         twin.step = self.step
+        if self._rng is not None:
+            twin.rng.bit_generator.state = self._rng.bit_generator.state
         return twin
 
     def __repr__(self) -> str:

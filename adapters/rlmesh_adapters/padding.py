@@ -15,7 +15,7 @@ import numpy as np
 from .batches import leaves, take_rows
 from .context import EpisodeContext
 from .corners import Corner
-from .errors import LoadError, describe_error, faults_suppressed, user_place
+from .errors import LoadError, describe_error, is_fault, user_place
 from .outputs import to_array
 
 
@@ -102,16 +102,17 @@ def _rows_of(batch: Any, options: Mapping[str, Any]) -> int:
 
 
 def _stand_ins(value: Any, count: int) -> list[Any]:
-    """Return so many of a row's context or state, which may be drawn from and written into without touching it.
+    """Return so many copies of a row's context or state, each of which goes on as the row itself does.
 
-    All are one object: what comes of these rows is thrown away.
+    A policy that fails in one of them would have failed in the row: what is thrown away must not decide.
     """
-    if not count:
-        return []
-    stand_in = value
-    with faults_suppressed():  # a state of the user's own type may refuse
-        stand_in = value.twin() if isinstance(value, EpisodeContext) else deepcopy(value)
-    return [stand_in] * count
+    try:
+        is_context = isinstance(value, EpisodeContext)
+        return [value.twin() if is_context else deepcopy(value) for _ in range(count)]
+    except BaseException as error:  # a state of the user's own type may refuse
+        if not is_fault(error):
+            raise
+        return [value] * count
 
 
 def _joined(answers: Sequence[Any]) -> Any:

@@ -149,3 +149,23 @@ def test_more_rows_than_a_call_takes_are_asked_for_in_several(shape):
 
 def _plain(answer: Any) -> Any:
     return answer["a"] if isinstance(answer, dict) else np.array(answer)
+
+
+def test_padded_rows_go_on_as_the_row_they_stand_for():
+    """A policy that checks what it draws, and what it is given, finds nothing odd in them."""
+
+    class Strict:
+        def predict_batch(self, obs: Any, context: Any, state: Any) -> Any:
+            drawn = [known.rng.normal() for known in context]
+            turns = [0 if known is None else known["turn"] + 1 for known in state]
+            assert len(drawn) == 4
+            assert drawn[1:] == [drawn[1]] + [drawn[0]] * 2
+            assert len({id(known) for known in context}) == 4
+            assert turns == [context[0].step] * 4
+            return obs, [{"turn": turn} for turn in turns]
+
+    engine, episodes = engine_of(Strict(), batch_rows=4), contexts(0, 1)
+    for step in range(3):
+        for episode in episodes:
+            episode.step = step
+        assert not engine.predict("route", np.zeros((2, 2)), episodes).failures

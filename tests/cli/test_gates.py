@@ -27,6 +27,9 @@ from rlmesh_cli.stats import summarise
         ("arm.speed != 3", "arm.speed", "!=", 3.0),
         ("dist < .5", "dist", "<", 0.5),
         ("task/score-v2 <= 33.5%", "task/score-v2", "<=", 0.335),
+        # 57.6 / 100 is 0.5760000000000001: 72 of 125 would miss it.
+        ("success_rate >= 57.6%", "success_rate", ">=", 72 / 125),
+        ("success_rate >= 56.6%", "success_rate", ">=", 283 / 500),
         ("_x >= +7", "_x", ">=", 7.0),
     ],
 )
