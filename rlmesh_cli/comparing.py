@@ -40,7 +40,8 @@ class Judging(msgspec.Struct, frozen=True, kw_only=True):
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Two runs held against one another.
 
-    is_identical: every pair has the same actions, rewards and length. metrics: the judged ones first.
+    is_identical: every pair has the same start, actions, rewards, length and success.
+    metrics: the judged ones first.
     allowed: differences of the protocol that were let pass.
     is_sequential: whether interval and verdict come from a rule that may stop at any episode.
     """

@@ -33,8 +33,8 @@ class Pair(msgspec.Struct, frozen=True):
 
     @property
     def is_identical(self) -> bool:
-        """Whether the same actions were executed and the same rewards paid, to the end."""
-        return self.base.course == self.new.course
+        """Whether both start alike, act alike, are paid alike and end in the same success."""
+        return (self.base.start_hash, self.base.course) == (self.new.start_hash, self.new.course)
 
 
 class Pairs(msgspec.Struct, frozen=True, kw_only=True):

@@ -142,6 +142,23 @@ def test_the_same_actions_with_another_length_or_end_are_not_identical():
     assert not judged(with_returns([1.0]), with_returns([1.0], end="truncated")).is_identical
 
 
+def test_the_same_actions_from_another_start_or_to_another_success_are_not_identical():
+    """An environment that ignores its seed may pay the same for the same actions, whatever it shows."""
+    base = [row(at, seed=at, start_hash=f"b{at}", success=True) for at in range(4)]
+    elsewhere = [row(at, seed=at, start_hash=f"n{at}", success=True) for at in range(4)]
+    lost = [row(at, seed=at, start_hash=f"b{at}", success=at > 0) for at in range(4)]
+    assert judged(base, base).is_identical
+    for new in (elsewhere, lost):
+        comparison = judged(base, new)
+        assert (comparison.is_identical, comparison.verdict) == (False, "inconclusive")
+
+
+def test_episodes_that_end_in_another_success_repeat_none():
+    base = [row(at, seed=at, start_hash="one", success=at < 4) for at in range(8)]
+    comparison = judged(base, base)
+    assert (comparison.pairs.repeats, len(comparison.pairs.pairs)) == (0, 8)
+
+
 def test_seed_that_comes_twice_is_paired_by_occurrence():
     base = [row(at, seed=seed, return_=value) for at, (seed, value) in enumerate([(5, 1.0), (6, 2.0), (5, 3.0)])]
     new = [row(at, seed=seed, return_=value) for at, (seed, value) in enumerate([(5, 10.0), (5, 30.0), (7, 9.0)])]
