@@ -28,7 +28,7 @@ from .stage import Stage, staged
 _ID = re.compile(r"ep-0*([0-9]{1,18})")
 _DIGITS = 12
 #: Fields of a fingerprint that playing on one lane may itself change.
-_ARRANGED = ("env layers:", "env.autoreset:")
+_ARRANGED = ("env layers", "env.autoreset")
 
 
 class EncoreError(HarnessError):
@@ -130,11 +130,9 @@ class Encore:
 
     def _changes(self, record: dict[str, Any]) -> list[str]:
         stored = self.stored.record
-        lines = differences(stored, record)
         env = stored["route"]["env"]
-        if env.get("autoreset") is not None or env.get("vectorization") == "native":
-            lines = [line for line in lines if not line.startswith(_ARRANGED)]
-        lines = [line for line in lines if not line.startswith("policy:")]
+        is_foreign = env.get("autoreset") is not None or env.get("vectorization") == "native"
+        lines = differences(stored, record, apart_from=("policy", *(_ARRANGED if is_foreign else ())))
         changed = self.change_of_policy
         before, now = stored.get("host") or {}, host()
         lines += [

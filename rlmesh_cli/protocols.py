@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 
-from rlmesh_adapters.errors import HarnessError, nearest, shortened
+from rlmesh_adapters.errors import HarnessError, nearest
 
+from .changes import Change, changes_of
 from .run_reader import StoredRun
 
 #: Packages that are no environment's; what they change is seen in the rows.
@@ -52,7 +53,17 @@ class Difference(msgspec.Struct, frozen=True):
             unseeded = [name for name, value in (("BASE", self.base), ("NEW", self.new)) if not value]
             return f"false in {' and '.join(unseeded)}"
         base, new = _where_they_part(self.base, self.new)
-        return f"{_shown(base)} in BASE, {_shown(new)} in NEW"
+        texts = _text(base), _text(new)
+        if max(map(len, texts)) <= _LONGEST:
+            return f"{texts[0]} in BASE, {texts[1]} in NEW"
+        return _described([*changes_of("", base, new)])
+
+
+def _described(found: Sequence[Change]) -> str:
+    """Return where long values differ first, and in how many places more."""
+    (one, other), path = found[0].texts, found[0].path.removeprefix(".")
+    more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+    return f"{path}{': ' if path else ''}{one} in BASE, {other} in NEW{more}"
 
 
 def _where_they_part(base: Any, new: Any) -> tuple[Any, Any]:
@@ -71,16 +82,16 @@ def _padded(values: list[Any], length: int) -> list[Any]:
     return [*values, *[None] * (length - len(values))]
 
 
-def _shown(value: Any) -> str:
+def _text(value: Any) -> str:
     if value is None or value in ({}, []):
         return "none"
     if isinstance(value, str):
-        return shortened(value.strip(), _LONGEST)
+        return value.strip()
     if isinstance(value, Mapping):
-        return shortened(", ".join(f"{key}: {part}" for key, part in value.items()), _LONGEST)
+        return ", ".join(f"{key}: {part}" for key, part in value.items())
     if isinstance(value, list):
-        return shortened("; ".join(str(part).strip() for part in value), _LONGEST)
-    return shortened(str(value), _LONGEST)
+        return "; ".join(str(part).strip() for part in value)
+    return str(value)
 
 
 def protocol_of(record: Mapping[str, Any]) -> dict[str, Any]:

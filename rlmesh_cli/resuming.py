@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from rlmesh_adapters.errors import HarnessError, RouteError, shortened
+from rlmesh_adapters.errors import HarnessError, RouteError
 
+from .changes import changes_of
 from .documents import Document
 from .provenance import files_of
 from .records import to_plain
@@ -16,7 +17,8 @@ from .sources import at_file, split_source
 from .store import RunStore
 
 AUTO = "auto"
-_SHOWN = 60
+#: Places that are named of one field.
+_FEW = 3
 _DIGITS = 12
 
 
@@ -57,26 +59,27 @@ def fingerprint(record: Mapping[str, Any]) -> dict[str, Any]:
     return known | {f"version of {name}": version for name, version in record.get("versions", {}).items()}
 
 
-def differences(stored: Mapping[str, Any], record: Mapping[str, Any]) -> list[str]:
-    """Return a line for each field that differs between two records; what an old one lacks is no difference.
+def differences(
+    stored: Mapping[str, Any], record: Mapping[str, Any], *, apart_from: Collection[str] = ()
+) -> list[str]:
+    """Return a line for each place that differs between two records; what an old one lacks is no difference.
 
-    Seeds that go on where the stored ones end are no difference.
+    Seeds that go on where the stored ones end are no difference. apart_from: names that are not looked at.
     """
     # Both as JSON has them: what was read back holds lists where a new record holds tuples.
     before, now = (to_plain(fingerprint(known))[0] for known in (stored, record))
     lines = []
-    for name in before.keys() & now.keys():
+    for name in sorted(before.keys() & now.keys() - set(apart_from)):
         one, other = before[name], now[name]
         if one == other or (name == "seeds" and other[: len(one)] == one):
             continue
-        lines.append(f"{name}: was {_shown(one)}, is {_shown(other)}")
-    return sorted(lines)
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, list) and len(value) > 6 and all(isinstance(part, int) for part in value):
-        return f"{len(value)} from {value[0]} to {value[-1]}"
-    return shortened(str(value), _SHOWN)
+        found = list(changes_of(name, one, other))
+        for change in found[:_FEW]:
+            was, now_is = change.texts
+            lines.append(f"{change.path}: was {was}, is {now_is}")
+        if len(found) > _FEW:
+            lines.append(f"{name}: and {len(found) - _FEW} more")
+    return lines
 
 
 def edited_modules(stored: StoredRun, record: Mapping[str, Any]) -> list[str]:

@@ -17,8 +17,10 @@ from typing import Any
 import pytest
 from reuse_toys import TAGS
 from running import Played, finish, play, read_run, start, strict_loads, unarranged
+from stored import record
 
 from rlmesh_cli.evaluation_command import Request, run
+from rlmesh_cli.resuming import differences
 from rlmesh_cli.store import RunStore
 
 DRAWS = "durable_toys:Draws"
@@ -83,8 +85,8 @@ def test_only_what_is_missing_is_played(tmp_path: Path) -> None:
     [
         ({"horizon": 2}, "horizon: was 1, is 2"),
         ({"seed": 7}, "seeds: was [0, 1, 2, 3], is [7, 8, 9, 10]"),
-        ({"env_args": ("length=5",)}, "env.kwargs: was {}, is {'length': 5}"),
-        ({"max_episode_steps": 3}, "limits: was "),
+        ({"env_args": ("length=5",)}, "env.kwargs.length: was not there, is 5"),
+        ({"max_episode_steps": 3}, "limits.steps: was 100000, is 3"),
         ({"success": "won"}, "success rule: was is_success or success, last value, is won, last value"),
         ({"metrics": ("speed",)}, "metrics: was [], is ['speed']"),
         ({"policy": "zero"}, "policy: was "),
@@ -102,6 +104,22 @@ def test_another_evaluation_is_refused_field_by_field(
     assert "this is not the evaluation that was begun in" in said
     assert field in said
     assert (folder / "episodes.jsonl").read_bytes() == rows
+
+
+def test_long_values_are_named_where_they_differ() -> None:
+    def spec(std: float, **others: object) -> dict[str, Any]:
+        image = {"type": "image", "key": "camera", "resize": [224, 224], "normalize": True}
+        pos = {"type": "state", "key": "pos", "normalize": {"mean": [0.0], "std": [std]}, **others}
+        return {"route__model_spec": {"input": {"image": image, "pos": pos}}}
+
+    before, now = record([0], **spec(2.5)), record([0], **spec(0.25))
+    assert differences(before, now) == ["model_spec.input.pos.normalize.std: was [2.5], is [0.25]"]
+    more = record([0], **spec(0.25, a=1, b=2, c=3, d=4))
+    assert differences(before, more)[1:] == [
+        "model_spec.input.pos.a: was not there, is 1",
+        "model_spec.input.pos.b: was not there, is 2",
+        "model_spec: and 2 more",
+    ]
 
 
 def test_a_policy_that_was_edited_is_refused_by_its_bytes(tmp_path: Path, capsys: Any) -> None:
@@ -151,7 +169,7 @@ def test_an_environment_whose_file_was_edited_is_refused(
     folder = cut(played, 2)
     file.write_text(file.read_text().replace("bonus = 1", "bonus = 5"))
     assert resume(folder)[0] == 2
-    assert "env.files: was [[" in capsys.readouterr().err
+    assert "env.files[edited_shop.py]: was " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("who", ["policy", "environment"])
@@ -222,7 +240,7 @@ def test_weights_that_were_replaced_are_refused(tmp_path: Path, capsys: Any) -> 
     folder = cut(play(tmp_path, str(file), DIARY, episodes=4, policy_args=(f"weights={weights}",)), 2)
     weights.write_bytes(b"two")
     assert resume(folder)[0] == 2
-    assert "weights: was [['weights.bin'" in capsys.readouterr().err
+    assert "weights[weights.bin]: was " in capsys.readouterr().err
 
 
 def test_another_version_of_a_package_is_refused(tmp_path: Path, capsys: Any) -> None:

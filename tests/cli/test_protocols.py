@@ -82,6 +82,19 @@ def test_long_values_are_shown_where_they_part():
     assert "env.kwargs  b: 3 in BASE, b: 2 in NEW" in said
 
 
+def test_values_too_long_for_a_line_are_named_by_their_path():
+    def kwargs(scale: float, size: int) -> dict[str, object]:
+        shaping = {"kind": "a text that fills the line, and would leave no room", "scale": scale}
+        return {"route__env__kwargs": {"reward": {"shaping": shaping}, "size": size}}
+
+    said = refusal(kwargs(2.0, 3), of_base=kwargs(1.0, 3))
+    assert "env.kwargs  reward.shaping.scale: 1.0 in BASE, 2.0 in NEW\n" in said
+    said = refusal(kwargs(2.0, 4), of_base=kwargs(1.0, 3))
+    assert "env.kwargs  reward.shaping.scale: 1.0 in BASE, 2.0 in NEW, and 1 more\n" in said
+    said = refusal({"success_rule": f"{'x' * 90} > 2"}, of_base={"success_rule": f"{'x' * 90} > 1"})
+    assert "success_rule  ...xxxxxxxxx > 1 in BASE, ...xxxxxxxxx > 2 in NEW\n" in said
+
+
 def test_wrapper_by_name_is_the_same_as_one_without_arguments():
     ours, theirs = {"route__env__wrappers": ["A"]}, {"route__env__wrappers": [{"name": "A"}]}
     assert agree(stored(ROWS, **ours), stored(ROWS, **theirs), ()) == []

@@ -287,7 +287,7 @@ def test_weights_that_changed_are_named(tmp_path):
     weights.write_text("0.5", encoding="utf-8")
     code, record = told(folder, 0)
     assert (code, record["cause"], record["changed_policy"]) == (1, "something else changed", None)
-    assert [line.partition(":")[0] for line in record["changes"]] == ["weights"]
+    assert [line.partition(":")[0] for line in record["changes"]] == ["weights[gain.txt]"]
 
 
 def test_environment_that_draws_from_the_process_is_no_function_of_its_seed(tmp_path):
