@@ -10,6 +10,7 @@ import msgspec
 from rlmesh_adapters.errors import HarnessError
 
 from .comparing import Comparison
+from .distinctions import distinction_records
 from .exits import Exit
 from .judgement.intervals import Interval
 from .margins import RETURN, SUCCESS
@@ -182,6 +183,7 @@ def comparison_record(comparison: Comparison) -> dict[str, Any]:
         "base_only": pairs.base_only,
         "new_only": pairs.new_only,
         "allowed": msgspec.to_builtins(comparison.allowed),
+        "differ_in": distinction_records(comparison.distinctions),
         "notes": notes_on_comparison(comparison),
         "metrics": msgspec.to_builtins(comparison.metrics),
         "exit_code": int(CODES[comparison.verdict]),

@@ -11,6 +11,8 @@ import msgspec
 
 from rlmesh_adapters.errors import HarnessError, nearest
 
+from .changes import Change
+from .distinctions import distinctions
 from .judgement.multiple import holm
 from .margins import RETURN, SUCCESS, MarginError, Margins, full_name
 from .metric_judging import MetricComparison, Verdict, judge_metric, p_worse_of
@@ -42,7 +44,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     is_identical: every pair has the same start, actions, rewards, length and success.
     metrics: the judged ones first.
-    allowed: differences of the protocol that were let pass.
+    allowed: differences of the protocol that were let pass. distinctions: what else differs, by field.
     is_sequential: whether interval and verdict come from a rule that may stop at any episode.
     """
 
@@ -53,6 +55,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     is_identical: bool
     metrics: list[MetricComparison]
     allowed: list[Difference]
+    distinctions: dict[str, list[Change]]
     verdict: Verdict
     is_sequential: bool = False
 
@@ -108,6 +111,7 @@ def compare(base: StoredRun, new: StoredRun, judging: Judging) -> Comparison:
         is_identical=is_identical,
         metrics=metrics,
         allowed=allowed,
+        distinctions=distinctions(base.record, new.record),
         verdict=_overall([metric.verdict for metric in metrics if metric.verdict is not None]),
     )
 

@@ -11,6 +11,7 @@ from rich.text import Text
 from .claims import claim, notes_on_comparison
 from .comparing import Comparison
 from .comparison_rows import metric_rows, words
+from .distinctions import NO_DISTINCTION, distinction_lines
 from .metric_judging import Flip, MetricComparison
 from .run_lists import policy_name
 from .run_reader import StoredRun
@@ -44,6 +45,10 @@ def _runs_table(comparison: Comparison) -> Table:
     table.add_row("NEW", plain_text(_run_text(comparison.new)))
     same = " that did the same to the last step" if comparison.is_identical else ""
     table.add_row("pairs", Text(f"{counted(len(comparison.pairs.pairs), 'pair')}{same}"))
+    for line in distinction_lines(comparison.distinctions):
+        table.add_row("differ in", plain_text(line))
+    if not (comparison.distinctions or comparison.allowed):
+        table.add_row("differ in", NO_DISTINCTION)
     for difference in comparison.allowed:
         table.add_row(Text("allowed", style="yellow"), plain_text(f"{difference.field}: {difference.describe()}"))
     for note in notes_on_comparison(comparison):

@@ -16,7 +16,7 @@ from .run_reader import StoredRun
 #: Packages that are no environment's; what they change is seen in the rows.
 _NOT_OF_ENVIRONMENTS = {"python", "rlmesh-cli", "numpy", "msgspec", "torch", "jax"}
 #: How the module of a policy file is named, see rlmesh_cli.guests.
-_POLICY_MODULE = "rlmesh_policy_"
+POLICY_MODULE = "rlmesh_policy_"
 #: Fields that must agree.
 FIELDS = (
     "env",
@@ -120,11 +120,15 @@ def _env_files(record: Mapping[str, Any]) -> dict[str, str]:
     A file that is the policy's as well says nothing: another policy is what is to be compared.
     """
     policy = (record.get("policy", {}).get("file") or {}).get("path")
+    files = record.get("env", {}).get("files", ())
+    return hashes_by_name(file for file in files if file["path"] != policy)
+
+
+def hashes_by_name(files: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the hashes of files by their names; those of one name in several folders are told together."""
     found: dict[str, list[str]] = {}
-    for file in record.get("env", {}).get("files", ()):
-        if file["path"] != policy:
-            found.setdefault(Path(file["path"]).name, []).append(f"{file['sha256'][:_DIGITS]}..")
-    # Files of one name in several folders are told apart by what is in them.
+    for file in files:
+        found.setdefault(Path(file["path"]).name, []).append(f"{file['sha256'][:_DIGITS]}..")
     return {name: ", ".join(sorted(hashes)) for name, hashes in found.items()}
 
 
@@ -144,7 +148,7 @@ def _versions(record: Mapping[str, Any]) -> dict[str, str]:
     return {
         name: version
         for name, version in record.get("versions", {}).items()
-        if name not in out and not name.startswith(_POLICY_MODULE)
+        if name not in out and not name.startswith(POLICY_MODULE)
     }
 
 

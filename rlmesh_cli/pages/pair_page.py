@@ -10,6 +10,7 @@ from pathlib import Path
 from rlmesh_cli.claims import claim, notes_on_comparison
 from rlmesh_cli.comparing import Comparison
 from rlmesh_cli.comparison_rows import metric_rows, words
+from rlmesh_cli.distinctions import NO_DISTINCTION
 from rlmesh_cli.margins import SUCCESS
 from rlmesh_cli.metric_judging import MetricComparison
 from rlmesh_cli.pairing import Pair
@@ -79,7 +80,7 @@ def pair_page(
         verdict=Sentence(words(comparison.verdict), _SEVERITIES[comparison.verdict]),
         top=tuple(_top(comparison)),
         sections=(
-            Section("runs", "Runs", (_sides_table(base, new), *_bars(base, new))),
+            Section("runs", "Runs", (_sides_table(base, new), *_differ_table(comparison), *_bars(base, new))),
             Section("metrics", "Metrics", (_metrics_table(comparison),)),
             Section("plots", "Plots", drawn_blocks),
             Section("flips-section", "Flips", tuple(_flip_blocks(comparison, keys, set(listed)))),
@@ -175,6 +176,20 @@ def _sides_table(base: Opened, new: Opened) -> Table:
             for side, known in (("BASE", base), ("NEW", new))
         ),
     )
+
+
+def _differ_table(comparison: Comparison) -> Iterable[Block]:
+    changes = [change for found in comparison.distinctions.values() for change in found]
+    if changes:
+        yield Table(
+            id="differ-table",
+            caption="What the runs differ in",
+            columns=(Column("differs"), Column("BASE", "text"), Column("NEW", "text")),
+            rows=tuple(Row((Cell(change.path), *map(Cell, change.texts))) for change in changes[:LISTED]),
+            note=f"{len(changes) - LISTED:,} more are left out." if len(changes) > LISTED else "",
+        )
+    elif not comparison.allowed:
+        yield Sentences((Sentence(f"The runs differ in {NO_DISTINCTION}.", "note"),))
 
 
 def _bars(base: Opened, new: Opened) -> tuple[Block, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import msgspec
@@ -20,9 +21,10 @@ NEW = [True] * 30 + [True] * 3 + [False] * 4 + [False] * 13
 
 SCREEN = """\
 comparison
- BASE   base (policy, 50 of 50 episodes)
- NEW    new (policy, 50 of 50 episodes)
- pairs  50 pairs
+ BASE       base (policy, 50 of 50 episodes)
+ NEW        new (policy, 50 of 50 episodes)
+ pairs      50 pairs
+ differ in  policy.params.gain: 1 in BASE, -1 in NEW
 
 metrics
                                       success_rate      mean_return
@@ -87,8 +89,8 @@ class Bench:
 def _bench(tmp_path):
     """Return a folder with two runs of fifty seeds."""
     bench = Bench(tmp_path)
-    bench.put("base", rows(BASE))
-    bench.put("new", rows(NEW))
+    for name, made, gain in (("base", BASE, 1), ("new", NEW, -1)):
+        bench.put(name, rows(made), route__policy__params={"gain": gain})
     return bench
 
 
@@ -135,7 +137,8 @@ def test_claim_of_a_run_and_itself():
         "verdict not worse\n"
         "NEW is not worse than BASE: in all 4 pairs it took the same actions and was paid the same rewards\n"
     )
-    assert " pairs  4 pairs that did the same to the last step " in result.stdout
+    assert " differ in  nothing that is recorded " in result.stdout
+    assert " pairs      4 pairs that did the same to the last step " in result.stdout
 
 
 def test_claim_says_which_of_several_is_worse(bench):
@@ -182,6 +185,7 @@ def test_json_has_the_numbers_of_the_screen(bench):
     assert [flip["seed"] for flip in success["lost"]] == [33, 34, 35, 36]
     assert success["interval"]["confidence"] == pytest.approx(0.9)
     assert returns["verdict"] is None
+    assert found["differ_in"] == [{"field": "policy.params.gain", "base": 1, "new": -1}]
     assert found["base"] == {
         "run": str(bench.folder / "base"),
         "policy": "policy",
@@ -196,9 +200,16 @@ def test_what_is_allowed_is_said_in_table_json_and_claim(bench):
     change_json(bench.folder / "new", "run.json", lambda made: made["route"].update(horizon=8))
     assert "horizon  1 in BASE, 8 in NEW" in bench.refusal()
     shown = bench.shown(3, "--allow", "horizon")
-    assert " allowed  horizon: 1 in BASE, 8 in NEW " in shown
+    assert " allowed    horizon: 1 in BASE, 8 in NEW " in shown
     assert shown.endswith("; the runs differ in horizon too\n")
     assert bench.json(3, "--allow", "horizon")["allowed"] == [{"field": "horizon", "base": 1, "new": 8}]
+
+
+def test_runs_that_differ_in_what_is_allowed_alone_are_not_said_to_differ_in_nothing(bench):
+    for name in ("base", "new"):
+        change_json(bench.folder / name, "run.json", lambda made: made["route"]["policy"].update(params={}))
+    change_json(bench.folder / "new", "run.json", lambda made: made["route"].update(horizon=8))
+    assert "differ in" not in bench.shown(3, "--allow", "horizon").partition("metrics")[0]
 
 
 def test_field_that_is_allowed_and_does_not_differ_is_not_mentioned(bench):
@@ -209,7 +220,8 @@ def test_field_that_is_allowed_and_does_not_differ_is_not_mentioned(bench):
 def notes(bench: Bench) -> list[str]:
     found = json.loads(bench.invoke("--json").stdout)["notes"]
     shown = bench.invoke(columns=300).stdout
-    assert all(f" note   {note} " in shown for note in found)
+    told = re.findall(r"^ note +(.*?) *$", shown, re.M)
+    assert told == found
     return found
 
 

@@ -33,6 +33,22 @@ def test_pair_page_says_what_compare_says(tmp_path):
     assert bars["BASE alone succeeded"]["y"] == [-1.0, -1.0]
 
 
+def test_pair_page_says_what_the_runs_differ_in(tmp_path):
+    made, gains = rows([True, False]), {"base": 1, "new": -1}
+    runs = [
+        read_run(run_folder(tmp_path / name, made, route__policy__params={"gain": gain}))
+        for name, gain in gains.items()
+    ]
+    for new, cells in ((runs[1], [["policy.params.gain", "1", "-1"]]), (runs[0], [])):
+        comparison = compare(runs[0], new, Judging())
+        page = pair_page(opened(runs[0]), opened(new), comparison, tmp_path, divergence=None, made="")
+        (section,) = (one for one in page.sections if one.id == "runs")
+        tables = [block for block in section.blocks if getattr(block, "id", "") == "differ-table"]
+        assert [[cell.text for cell in one.cells] for table in tables for one in table.rows] == cells
+        is_said = "The runs differ in nothing that is recorded." in pair_html(comparison, tmp_path, None).decode()
+        assert is_said == (not cells)
+
+
 def test_axis_of_no_difference_at_all_is_one_wide(tmp_path):
     base, new = (read_run(run_folder(tmp_path / name, rows([None] * 3))) for name in ("base", "new"))
     page = pair_page(opened(base), opened(new), compare(base, new, Judging()), tmp_path, divergence=None, made="")
