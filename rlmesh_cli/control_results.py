@@ -26,6 +26,11 @@ class PairedDifference(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the policy is told apart from the control, and above it."""
         return self.interval is not None and self.interval.low > 0
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether the policy is told apart from the control, and below it."""
+        return self.interval is not None and self.interval.high < 0
+
 
 class ControlResult(msgspec.Struct, frozen=True, kw_only=True):
     """A control: `random`, `zero` or `hold`.

@@ -21,6 +21,7 @@ from .rollout import Rollout
 from .schema import PolicyRoute, Route
 from .stage import staged
 from .watching import Watcher
+from .wording import counted, number
 
 
 def play_control(
@@ -113,12 +114,34 @@ def _difference(metric: str, pairs: Sequence[Pair], confidence: float) -> Paired
 
 
 def note_control(book: AdvisoryBook, result: ControlResult) -> None:
-    """Note a control that the policy is not told apart from."""
+    """Note a control that the policy is not told apart from, or is below."""
     judged = result.judged
     if judged is not None and not judged.is_ahead:
-        book.add(
-            "control-not-beaten",
-            "caution",
-            f"the built-in policy `{result.name}` does as well on the same episodes: the score shows no skill",
-            subject=result.name,
-        )
+        book.add("control-not-beaten", "caution", _standing_words(result), subject=result.name)
+
+
+def _standing_words(result: ControlResult) -> str:
+    """Return how a policy stands that is not ahead of a control: what the rows show, and no more."""
+    success, returns = result.success, result.returns
+    of_control = f"that of the built-in policy `{result.name}` on the same episodes"
+    if success is None:
+        return "" if returns is None else f"the return is {_standing(returns)} {of_control} ({_means(returns)})"
+    text = f"success is {_standing(success)} {of_control} ({_counts(success)})"
+    if returns is None or _standing(returns) == _standing(success):
+        return text
+    return f"{text}; the return is {_standing(returns)} that policy's ({_means(returns)})"
+
+
+def _standing(found: PairedDifference) -> str:
+    if found.is_ahead:
+        return "above"
+    return "below" if found.is_behind else "not told apart from"
+
+
+def _counts(found: PairedDifference) -> str:
+    won, by_control = (round(rate * found.pairs) for rate in (found.policy, found.control))
+    return f"{won} of {found.pairs} against {by_control} of {found.pairs}"
+
+
+def _means(found: PairedDifference) -> str:
+    return f"mean {number(found.policy)} against {number(found.control)} over {counted(found.pairs, 'episode')}"
