@@ -56,6 +56,7 @@ class Asking:
         self.seconds = 0.0
         self.wants_step = plan.wants_context
         self._is_chunked, self._is_ensembled = plan.is_chunked, plan.is_ensembled
+        self._is_batched = plan.is_batched
         self._replay = replay
         self._plays, self._shares, self._tally = plays, shares, tally
         self._on_answer = on_answer
@@ -116,11 +117,15 @@ class Asking:
             self.set_steps(roster, since)
         prediction = self.predict(batch, episodes)
         self.seconds += prediction.seconds
-        self._tally.add_calls(1, len(episodes))
+        self.count_calls(1, len(episodes))
         if not self.has_answered:
             self.has_answered = True
             self._on_answer()
         return prediction
+
+    def count_calls(self, times: int, rows: int) -> None:
+        """Count so many questions for so many rows each: a call each, or one for each of their rows."""
+        self._tally.add_calls(times if self._is_batched else times * rows, times * rows)
 
     def set_steps(self, roster: Roster, since: int) -> None:
         """Tell each episode's context the step that its policy is asked for."""

@@ -15,7 +15,7 @@ from .episodes import EpisodeResult
 from .gates import GateVerdict
 from .stats import Summary
 from .tallies import Tally
-from .times import time_ledger
+from .times import TimeLedger, time_ledger
 
 if TYPE_CHECKING:
     from .verifying import Verification
@@ -39,6 +39,7 @@ class Evaluation(msgspec.Struct, kw_only=True):
     in_flight: episodes broken off. lanes: N, of each of the workers.
     discarded: episodes that were played and do not count.
     seconds: wall-clock seconds of the loop. seeded: whether single episodes started from their own seed.
+    corner: of the policy, that was called.
     instances: `shared`, `lane` if each lane had a policy object of its own, `episode` if each episode had.
     verification: of some episodes on one lane, None if none was asked for.
     probe: what was found before the run; None if nothing was looked for.
@@ -63,6 +64,7 @@ class Evaluation(msgspec.Struct, kw_only=True):
     workers: int = 1
     discarded: int = 0
     is_chunked: bool = False
+    corner: str = ""
     instances: str = "shared"
     probe: dict[str, Any] | None = None
     verification: Verification | None = None
@@ -75,6 +77,18 @@ class Evaluation(msgspec.Struct, kw_only=True):
     def cautions(self) -> list[Advisory]:
         """Advisories that put the number, or what the policy saw, in doubt."""
         return [advisory for advisory in self.advisories if advisory.severity == "caution"]
+
+    @property
+    def times(self) -> TimeLedger:
+        """Where the time went."""
+        return time_ledger(
+            self.tally,
+            self.seconds,
+            lanes=self.lanes,
+            workers=self.workers,
+            corner=self.corner,
+            instances=self.instances,
+        )
 
     @property
     def recorded(self) -> dict[str, int]:
@@ -98,7 +112,7 @@ class Evaluation(msgspec.Struct, kw_only=True):
 
 def summary_record(evaluation: Evaluation) -> dict[str, Any]:
     """Return what `summary.json` and `--json` say of a run."""
-    summary, tally = evaluation.summary, evaluation.tally
+    summary = evaluation.summary
     returns = summary.returns
     return {
         "schema": "rlmesh.summary.v1",
@@ -124,9 +138,7 @@ def summary_record(evaluation: Evaluation) -> dict[str, Any]:
         "controls": msgspec.to_builtins(evaluation.controls),
         "gates": msgspec.to_builtins(evaluation.verdicts),
         "advisories": advisory_records(evaluation.advisories),
-        "time": msgspec.to_builtins(
-            time_ledger(tally, evaluation.seconds, lanes=evaluation.lanes, workers=evaluation.workers)
-        ),
+        "time": msgspec.to_builtins(evaluation.times),
     }
 
 

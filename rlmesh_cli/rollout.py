@@ -196,7 +196,7 @@ class Rollout:
         finished = taken - bool(failed)
         if is_direct:
             self._shares.calls += taken
-            self.tally.add_calls(taken, taken * count)
+            asking.count_calls(taken, count)
         thinking += asking.seconds
         self.tally.add(count, finished, stepping, predicting, thinking)
         self._shares.add(finished, max(count, 1), stepping, predicting, thinking)

@@ -331,6 +331,7 @@ class Session:
             workers=stage.workers,
             seeded=stage.env.is_seeded,
             is_chunked=stage.plan.is_chunked,
+            corner=stage.plan.corner,
             instances=stage.plan.sharing,
             probe=self._record.probe,
             sittings=self._record.sittings,

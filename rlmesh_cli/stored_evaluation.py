@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from rlmesh_adapters.advisories import Advisory
+from rlmesh_adapters.contract import answers_for_all
 from rlmesh_adapters.errors import HarnessError
 
 from .control_results import ControlResult
@@ -50,6 +51,8 @@ def evaluation_of(run: StoredRun) -> Evaluation:
     stored = run.summary or {}
     time = stored.get("time", {})
     policy = run.record.get("policy", {})
+    corner = policy.get("corner", "")
+    instances = stored.get("instances") or policy.get("instances") or "shared"
     verification = stored.get("verification")
     advisories = tuple(
         msgspec.convert({"count": 1, **known}, Advisory) for known in run.record.get("advisories", ())
@@ -62,16 +65,17 @@ def evaluation_of(run: StoredRun) -> Evaluation:
         summary=summary,
         verdicts=left_open(_verdicts_of(run, summary, cautions), run.record["status"]),
         advisories=advisories,
-        tally=_tally_of(stored, summary),
+        tally=_tally_of(stored, summary, is_batched=not corner or answers_for_all(corner, instances)),
         seconds=time.get("total", 0.0),
         in_flight=stored.get("in_flight", 0),
         lanes=run.record.get("env", {}).get("lanes", 1),
         sittings=len(run.record.get("sessions") or ()) or 1,
         workers=time.get("workers", 1),
         discarded=run.discarded,
-        is_chunked="_chunk" in policy.get("corner", "") and run.record["route"].get("ensemble") is None,
+        is_chunked="_chunk" in corner and run.record["route"].get("ensemble") is None,
         seeded=run.is_seeded,
-        instances=stored.get("instances") or policy.get("instances") or "shared",
+        corner=corner,
+        instances=instances,
         probe=run.record.get("probe"),
         stopped_at=run.record.get("stopped_at"),
         baseline=stored.get("baseline"),
@@ -91,14 +95,17 @@ def _verdicts_of(run: StoredRun, summary: Summary, cautions: int) -> list[GateVe
     return decide(rule_of(run.every_row, recorded_estimator(route).confidence), gates, verdicts)
 
 
-def _tally_of(stored: Mapping[str, Any], summary: Summary) -> Tally:
-    """Return what was counted and measured while the run was played; older runs kept counts beside the times."""
+def _tally_of(stored: Mapping[str, Any], summary: Summary, *, is_batched: bool) -> Tally:
+    """Return what was counted and measured while the run was played.
+
+    Older runs kept counts beside the times, and counted calls of single rows as if one had answered for all.
+    """
     time = stored.get("time", {})
     counts = {name: time.get(name, stored.get(name, 0)) for name in ("vector_steps", "calls", "call_rows")}
     return Tally(
         steps=time.get("steps", summary.steps),
         vector_steps=counts["vector_steps"],
-        calls=counts["calls"],
+        calls=counts["calls"] if is_batched else counts["call_rows"],
         rows=counts["call_rows"],
         frames_skipped=time.get("frames_skipped", 0),
         step_seconds=time.get("env_step", 0.0),

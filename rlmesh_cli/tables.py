@@ -19,7 +19,7 @@ from .evaluation import Evaluation
 from .gates import BUILT_IN, SUCCESS_RATE, GateVerdict
 from .screens import advisory_table, empty_table, make_console, plain_text, print_line, print_titled
 from .summary_rows import summary_rows
-from .times import TimeLedger, time_ledger
+from .times import TimeLedger
 from .wording import counted, error_text, level, number, signed
 
 if TYPE_CHECKING:
@@ -178,8 +178,7 @@ def _control_table(evaluation: Evaluation) -> Table:
 
 def time_line(evaluation: Evaluation) -> str:
     """Return where the time went, such as `time 1.20 s: env 80 %, policy 12 %, ...`, and what would help."""
-    spent = evaluation.tally, evaluation.seconds
-    ledger = time_ledger(*spent, lanes=evaluation.lanes, workers=evaluation.workers)
+    ledger = evaluation.times
     if ledger.total <= 0:
         return "no time was spent"
     parts = {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from rlmesh_adapters.contract import answers_for_all
+
 from .tallies import Tally
 
 # A part that takes more than this share is worth a word.
@@ -49,8 +51,15 @@ class TimeLedger(msgspec.Struct, frozen=True, kw_only=True):
     advice: str
 
 
-def time_ledger(tally: Tally, seconds: float, *, lanes: int, workers: int = 1) -> TimeLedger:
-    """Return where `seconds` of the loop went; lanes: N, of each of the workers."""
+def time_ledger(
+    tally: Tally, seconds: float, *, lanes: int, workers: int = 1, corner: str = "", instances: str = "shared"
+) -> TimeLedger:
+    """Return where `seconds` of the loop went.
+
+    lanes: N, of each of the workers. corner: the one that was called, empty if it is not known.
+    instances: `shared`, `lane` or `episode`.
+    """
+    alone = "" if not corner or answers_for_all(corner, instances) else _how_to_batch(corner, instances)
     known = (
         tally.step_seconds
         + tally.reset_seconds
@@ -78,17 +87,27 @@ def time_ledger(tally: Tally, seconds: float, *, lanes: int, workers: int = 1) -
         rows_per_call=tally.rows / tally.calls if tally.calls else None,
         frames_skipped=tally.frames_skipped,
         steps_per_second=tally.steps / seconds if seconds > 0 else None,
-        advice=_advice(tally, seconds * workers, lanes, use, has_workers=workers > 1),
+        advice=_advice(tally, seconds * workers, lanes, use, alone=alone, has_workers=workers > 1),
     )
 
 
-def _advice(tally: Tally, seconds: float, lanes: int, use: float | None, *, has_workers: bool) -> str:
-    """Return the one thing that would help most, or nothing."""
+def _how_to_batch(corner: str, instances: str) -> str:
+    """Return how one call would answer for several lanes, where each of them is a call of its own."""
+    if instances == "shared":
+        return f"give it {corner}_batch"
+    return "let it pass `state`, so that one instance answers for all"
+
+
+def _advice(tally: Tally, seconds: float, lanes: int, use: float | None, *, alone: str, has_workers: bool) -> str:
+    """Return the one thing that would help most, or nothing; alone: see _how_to_batch, empty if one call does."""
     if seconds <= 0 or not tally.steps:
         return ""
     if use is not None and lanes > 1 and 1 - use > _IDLE:
         return f"lanes stood still {(1 - use) * 100:.0f} % of the time: use fewer of them, or play more episodes"
     rows = tally.rows / tally.calls if tally.calls else 0.0
+    if alone and tally.policy_seconds > _MOST * seconds:
+        more = "" if has_workers else ", or play on several cores with --workers"
+        return f"the policy takes most of the time, and each lane is a call of its own: {alone}{more}"
     if tally.policy_seconds > _MOST * seconds and rows < _FEW_ROWS:
         return f"the policy takes most of the time and is asked for {rows:.1f} rows a call: raise --num-envs"
     is_slow = tally.step_seconds > _MOST * seconds and tally.step_seconds / tally.steps > _SLOW_STEP

@@ -71,6 +71,11 @@ class RouteContract(msgspec.Struct, frozen=True, kw_only=True):
     read_statistics: Callable[[str], Any] | None = None
 
 
+def answers_for_all(corner: str, sharing: str) -> bool:
+    """Return whether one call of a corner answers for all rows that ask, with so many instances."""
+    return corner.endswith("_batch") and sharing == "shared"
+
+
 class RoutePlan(msgspec.Struct, frozen=True, kw_only=True):
     """How a configured route runs.
 
@@ -95,6 +100,11 @@ class RoutePlan(msgspec.Struct, frozen=True, kw_only=True):
     passes_state: bool = False
     description: str = ""
     conversion: dict[str, Any] = {}
+
+    @property
+    def is_batched(self) -> bool:
+        """Whether one call answers for all rows that ask; else each is a call of its own."""
+        return answers_for_all(self.corner, self.sharing)
 
     @property
     def is_chunked(self) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from rlmesh_cli.evaluation import Evaluation
-from rlmesh_cli.times import time_ledger
 from rlmesh_cli.wording import counted, number
 
 from .courses import by_seed
@@ -97,7 +96,7 @@ def _times(known: Opened) -> Figure | None:
     evaluation = known.evaluation
     if evaluation.seconds <= 0:
         return None
-    ledger = time_ledger(evaluation.tally, evaluation.seconds, lanes=evaluation.lanes, workers=evaluation.workers)
+    ledger = evaluation.times
     whole = ledger.total * ledger.workers
     parts = {
         "env step": ledger.env_step,

@@ -63,6 +63,56 @@ def test_calls_of_a_small_case_are_those_counted_by_hand(tmp_path: Path, vectori
     assert found == {"aligned": [12, 3, 6], "eager": [12, 4, 6]}
 
 
+COUNTING = """
+from pathlib import Path
+
+import numpy as np
+
+
+class Policy:
+    made = 0
+
+    def __init__(self, file):
+        self.file = file
+
+    def {corner}(self, obs):
+        Policy.made += 1
+        return {answer}
+
+    def close(self):
+        Path(self.file).write_text(str(Policy.made))
+"""
+ANSWERS = {
+    "predict": "0",
+    "predict_batch": "np.zeros(len(obs), int)",
+    "predict_chunk": "np.zeros(4, int)",
+    "predict_chunk_batch": "np.zeros((len(obs), 4), int)",
+}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("instances", ["shared", "lane"])
+@pytest.mark.parametrize("corner", ANSWERS)
+def test_calls_are_those_that_the_policy_counts(
+    tmp_path: Path, corner: str, instances: str, workers: int, capsys: Any
+) -> None:
+    """Two lanes of episodes of eight steps: a call of a single row, or of an instance of its own, is one each."""
+    file, made = tmp_path / "counting.py", tmp_path / "made"
+    file.write_text(COUNTING.format(corner=corner, answer=ANSWERS[corner]))
+    horizon = 4 if "chunk" in corner else 1
+    flags = {"instances": instances, "workers": workers, "horizon": horizon, "quiet": False}
+    played = lengths(tmp_path, str(file), [8] * 4, policy_args=(f"file={made}",), **flags)
+    time = played.summary["time"]
+    rows = 4 * 8 // horizon
+    is_together = corner.endswith("_batch") and instances == "shared"
+    assert (time["call_rows"], played.summary["policy_calls"]) == (rows, rows)
+    if workers == 1:
+        assert time["calls"] == int(made.read_text()) == (rows // 2 if is_together else rows)
+        assert f"asked {rows} times for an episode, in {time['calls']} calls" in capsys.readouterr().out
+    else:
+        assert (time["calls"] < rows) == is_together
+
+
 def test_ledger_says_calls_by_step_and_rows_by_call(tmp_path: Path) -> None:
     time = lengths(tmp_path, "viewing:Clock", [5, 12, 4]).summary["time"]
     assert (time["calls_per_step"], time["rows_per_call"], time["lane_use"]) == (3 / 12, 6 / 3, 21 / 24)
@@ -85,7 +135,7 @@ def test_episode_whose_policy_fails_is_followed_in_step_with_the_others(tmp_path
     flags = {"num_envs": 2, "horizon": 3, "is_probed": False}
     played = play(tmp_path, "ragged:FaultyChunks", "Ragged-v0", seeds="1,2,14", **flags)
     assert played.column("end") == ["error", "terminated", "terminated"]
-    assert counts(played) == [11, 5, 8]
+    assert counts(played) == [11, 8, 8]
 
 
 @pytest.mark.parametrize("limits", [Limits(steps=5), Limits(steps=8)])

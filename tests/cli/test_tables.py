@@ -320,6 +320,32 @@ def test_of_chunked_routes_the_time_says_how_often_the_policy_was_asked():
     assert "calls" not in time_line(evaluation([row(0)], tally=tally))
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, " and is asked for 2.0 rows a call: raise --num-envs"),
+        ({"corner": "predict_batch"}, " and is asked for 2.0 rows a call: raise --num-envs"),
+        (
+            {"corner": "predict"},
+            ", and each lane is a call of its own: give it predict_batch, or play on several cores with --workers",
+        ),
+        (
+            {"corner": "predict_chunk", "workers": 2, "seconds": 0.9},
+            ", and each lane is a call of its own: give it predict_chunk_batch",
+        ),
+        (
+            {"corner": "predict_batch", "instances": "lane"},
+            ", and each lane is a call of its own: let it pass `state`, so that one instance answers for all, "
+            "or play on several cores with --workers",
+        ),
+    ],
+)
+def test_a_slow_policy_is_advised_what_helps_its_corner(changes, words):
+    tally = Tally(steps=4000, vector_steps=1000, calls=2000, rows=4000, policy_seconds=1.5)
+    line = time_line(evaluation([row(0)], tally=tally, **changes))
+    assert line.splitlines()[1] == f"the policy takes most of the time{words}"
+
+
 def test_run_that_took_no_time_divides_by_nothing():
     assert "no time" in time_line(evaluation([row(0)], seconds=0.0))
 
