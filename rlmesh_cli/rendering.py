@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rlmesh_adapters.errors import EnvironmentBuildError, HarnessError, describe_error, is_fault, user_place
-from rlmesh_envs.filming import FRAME, FilmRequest
+from rlmesh_envs.filming import FRAME, FilmRequest, lacks_display
 from rlmesh_envs.make import make_lanes
 from rlmesh_envs.metadata import render_fps_of, render_modes_of
 
@@ -76,6 +76,16 @@ class Camera:
                 mend="replay it without --render video",
             )
         self._film.add(frame[:, :, :3])
+
+
+def check_display() -> None:
+    """Raise HarnessError where there is no display for a window; SDL may have been told of another way."""
+    if lacks_display() and not os.environ.get("SDL_VIDEODRIVER"):
+        raise HarnessError(
+            "there is no display for a window: neither DISPLAY nor WAYLAND_DISPLAY is set",
+            where="--render human",
+            mend="use --render video, or give it a display that nobody sees: xvfb-run -a rlmesh replay ...",
+        )
 
 
 def check_render_mode(route: Route, mode: str) -> float | None:

@@ -7,11 +7,12 @@ from pathlib import Path
 import msgspec
 
 from rlmesh_adapters.errors import HarnessError, RouteError, nearest
+from rlmesh_envs.filming import prefer_offscreen
 
 from .answering import answer_with, write_json, write_out
 from .encores import Encore, find_row
 from .exits import Exit
-from .rendering import MODES, Camera, check_render_mode
+from .rendering import MODES, Camera, check_display, check_render_mode
 from .replaying import Replay, replay_episode, replay_record
 from .reports.writing import make_folder, open_target, write_report
 from .run_reader import find_run, read_run
@@ -42,6 +43,9 @@ def run(request: ReplayRequest) -> Exit:
 
 def _answer(request: ReplayRequest) -> Exit:
     _check(request)
+    if request.render == "video":
+        # Libraries that draw read the setting when they are imported, which the policy may do.
+        prefer_offscreen()
     stored = read_run(find_run(request.run, request.out.absolute()))
     row = find_row(stored, request.episode)
     with user_output_to_stderr():
@@ -67,6 +71,8 @@ def _check(request: ReplayRequest) -> None:
             where="--video",
             mend="add --render video",
         )
+    if request.render == "human":
+        check_display()
 
 
 def _play(encore: Encore, request: ReplayRequest) -> tuple[Replay, Path | None]:

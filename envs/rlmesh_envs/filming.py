@@ -87,5 +87,10 @@ def frame_of(env: Any) -> npt.NDArray[np.uint8] | str:
 
 def prefer_offscreen() -> None:
     """Let MuJoCo render without a display, where there is none and nobody has said how it shall render."""
-    if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+    if lacks_display():
         os.environ.setdefault("MUJOCO_GL", "egl")
+
+
+def lacks_display() -> bool:
+    """Tell whether nobody could see a window here; systems other than Linux do not say."""
+    return sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

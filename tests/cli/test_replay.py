@@ -171,6 +171,12 @@ def told(folder: Path, episode: str | int, *words: str) -> tuple[int, dict[str, 
     return result.exit_code, strict_loads(result.stdout)
 
 
+@pytest.fixture(autouse=True)
+def _display(monkeypatch):
+    """Have a display, so that windows are not refused."""
+    monkeypatch.setenv("DISPLAY", ":0")
+
+
 @pytest.mark.parametrize("num_envs", [1, 8])
 @pytest.mark.parametrize(
     ("text", "flags"),
@@ -420,6 +426,32 @@ def test_window_is_asked_for_when_the_environment_is_built(tmp_path):
     assert set(Shown.built) == {"human"}
 
 
+def test_window_without_a_display_is_refused_before_anything_is_built(tmp_path, monkeypatch):
+    folder = made(tmp_path, STILL, "Shown")
+    Shown.built.clear()
+    (tmp_path / "policy.py").unlink()  # nor is the policy looked for
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.delenv("DISPLAY")
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    monkeypatch.delenv("SDL_VIDEODRIVER", raising=False)
+    result = replay(folder, 2, "--render", "human")
+    assert (result.exit_code, result.stdout, Shown.built) == (2, "", [])
+    assert result.stderr == (
+        "rlmesh: there is no display for a window: neither DISPLAY nor WAYLAND_DISPLAY is set\n"
+        "  at    --render human\n"
+        "  mend  use --render video, or give it a display that nobody sees: xvfb-run -a rlmesh replay ...\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["WAYLAND_DISPLAY", "SDL_VIDEODRIVER"])
+def test_window_is_drawn_where_another_setting_says_how(tmp_path, monkeypatch, name):
+    monkeypatch.delenv("DISPLAY")
+    for other in ("WAYLAND_DISPLAY", "SDL_VIDEODRIVER"):
+        monkeypatch.delenv(other, raising=False)
+    monkeypatch.setenv(name, "here")
+    assert told(made(tmp_path, STILL, "Shown"), 2, "--render", "human")[0] == 0
+
+
 def test_environment_that_cannot_draw_is_an_error(tmp_path):
     result = replay(made(tmp_path, STILL, "Darkened"), 2, "--render", "human")
     assert (result.exit_code, result.stdout) == (2, "")
@@ -440,6 +472,21 @@ class TestVideo:
     @pytest.fixture(autouse=True)
     def _av(self):
         pytest.importorskip("av")
+
+    def test_without_a_display_is_drawn_as_when_a_run_is_filmed(self, tmp_path, monkeypatch):
+        """The setting is there before the policy is loaded, and one that is there already stays."""
+        text = "import os\nif os.environ.get('WANTED', None) != os.environ.get('MUJOCO_GL'):\n    raise OSError\n"
+        for name in ("MUJOCO_GL", "WAYLAND_DISPLAY", "WANTED"):
+            monkeypatch.setenv(name, "put back afterwards")
+            monkeypatch.delenv(name)
+        folder = made(tmp_path, text + STILL, "Drawn")
+        monkeypatch.delenv("DISPLAY")
+        monkeypatch.setattr("sys.platform", "linux")
+        monkeypatch.setenv("WANTED", "egl")
+        assert told(folder, 1, "--render", "video")[0] == 0
+        for name in ("MUJOCO_GL", "WANTED"):
+            monkeypatch.setenv(name, "osmesa")
+        assert told(folder, 2, "--render", "video")[0] == 0
 
     def test_frames_are_the_environments(self, tmp_path):
         """One frame at the start and one a step, at the environment's own pace."""
