@@ -10,7 +10,6 @@ from rlmesh_adapters.errors import HarnessError, RouteError
 
 from .changes import changes_of
 from .documents import Document
-from .provenance import files_of
 from .records import to_plain
 from .run_reader import StoredRun, StoredRunError, find_run, list_runs, read_run
 from .sources import at_file, split_source
@@ -84,6 +83,8 @@ def differences(
 
 def edited_modules(stored: StoredRun, record: Mapping[str, Any]) -> list[str]:
     """Return a line for each file that a run imported, and that is not loaded yet, but another one on disk now."""
+    from .provenance import files_of  # noqa: PLC0415 - gymnasium starts with it, and comparing has no need of it
+
     loaded = {file["path"] for file in record.get("modules", ())}
     lines = []
     for file in stored.record.get("modules", ()):

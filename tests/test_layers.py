@@ -146,6 +146,7 @@ LATE = {
     ("rlmesh_cli.session", "rlmesh_cli.run_reader"),
     ("rlmesh_cli.session", "rlmesh_cli.verifying"),
     ("rlmesh_cli.evaluation_command", "rlmesh_cli.resuming"),
+    ("rlmesh_cli.resuming", "rlmesh_cli.provenance"),
     ("rlmesh_cli.stage", "rlmesh_cli.deciding"),
     ("rlmesh_envs.make", "rlmesh_envs.crew"),
     ("rlmesh_envs.make", "rlmesh_envs.deadlines"),
