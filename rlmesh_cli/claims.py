@@ -17,6 +17,7 @@ from .margins import RETURN, SUCCESS
 from .metric_judging import POWER, MetricComparison
 from .run_lists import policy_name
 from .run_reader import StoredRun
+from .store import state_of
 from .wording import counted, exact, level, listed, number, signed
 
 #: What a verdict means to a script.
@@ -111,7 +112,9 @@ def notes_on_comparison(comparison: Comparison) -> list[str]:
             by = f" by `{rule}`" if rule else ""
             notes.append(f"{side} stopped{by} after {len(run.rows)} episodes: the level holds for a fixed number")
         elif len(run.rows) < run.planned:
-            notes.append(f"{side} ({run.record['status']}) has {len(run.rows)} of its {run.planned} episodes")
+            notes.append(
+                f"{side} ({state_of(run.record, run.folder)}) has {len(run.rows)} of its {run.planned} episodes"
+            )
         if run.is_torn:
             notes.append(f"the last line of {side}'s episodes.jsonl is half written and left out")
     if comparison.is_sequential:
@@ -200,7 +203,7 @@ def _side(run: StoredRun) -> dict[str, Any]:
     return {
         "run": str(run.folder),
         "policy": policy_name(run.record),
-        "status": run.record["status"],
+        "status": state_of(run.record, run.folder),
         "episodes": len(run.rows),
         "planned": run.planned,
         "errors": sum(row.is_error for row in run.rows),

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from rlmesh_adapters.errors import HarnessError
+from rlmesh_adapters.errors import HarnessError, shortened
 
 from .run_reader import StoredRun, list_runs, read_run
-from .store import is_open
+from .store import state_of
 from .stored_evaluation import COUNTING, summary_of
 
 
@@ -50,15 +50,12 @@ def _listed(path: Path) -> ListedRun:
 
 def _in_words(run: StoredRun) -> ListedRun:
     summary = summary_of(run, COUNTING)
-    status = run.record["status"]
-    # Whoever was killed could not write it down.
-    is_killed = status == "running" and not is_open(run.folder)
     return ListedRun(
         name=run.name,
         folder=str(run.folder),
         env=run.record["route"]["env"]["id"],
         policy=policy_name(run.record),
-        status="killed" if is_killed else status,
+        status=state_of(run.record, run.folder),
         started_at=run.record["started_at"],
         episodes=summary.episodes,
         planned=summary.planned,
@@ -71,6 +68,13 @@ def policy_name(record: dict[str, Any]) -> str:
     """Return what `run.json` calls the policy."""
     label = record.get("policy", {}).get("label")
     return str(label or record["route"].get("policy", {}).get("source", ""))
+
+
+def policy_with_params(record: dict[str, Any]) -> str:
+    """Return what `run.json` calls the policy, with the arguments that it was made with, such as `p (gain=2)`."""
+    params = record["route"].get("policy", {}).get("params") or {}
+    given = ", ".join(f"{name}={value}" for name, value in params.items())
+    return f"{policy_name(record)} ({shortened(given)})" if given else policy_name(record)
 
 
 def list_record(parent: Path, runs: list[ListedRun]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import fcntl
 import os
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -164,6 +164,15 @@ def is_open(path: Path) -> bool:
     except OSError:
         return True
     return False
+
+
+def state_of(record: Mapping[str, Any], folder: Path) -> str:
+    """Return the status of a run as it is: `killed` where nobody is at one that is said to be running.
+
+    Whoever was killed could not write it down.
+    """
+    status = str(record["status"])
+    return "killed" if status == "running" and not is_open(folder) else status
 
 
 def _write_whole(path: Path, data: bytes) -> None:

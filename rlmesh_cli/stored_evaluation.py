@@ -20,6 +20,7 @@ from .run_reader import StoredRun
 from .schema import recorded_rule
 from .stats import Summary, summarise
 from .stopping import decide, rule_of
+from .store import state_of
 from .tallies import Tally
 from .verifying import Verification
 from .wording import exact
@@ -60,7 +61,7 @@ def evaluation_of(run: StoredRun) -> Evaluation:
     cautions = sum(advisory.severity == "caution" for advisory in advisories)
     return Evaluation(
         folder=run.folder,
-        status=run.record["status"],
+        status=state_of(run.record, run.folder),
         rows=run.rows,
         summary=summary,
         verdicts=left_open(_verdicts_of(run, summary, cautions), run.record["status"]),
@@ -151,7 +152,8 @@ def notes_on(run: StoredRun, summary: Summary) -> list[str]:
     """Return what a reader should know of how a run was read, a sentence each."""
     notes = []
     if run.summary is None:
-        state = {"running": "it goes on, or was killed"}.get(run.record["status"], "it did not come to its end")
+        states = {"running": "it goes on", "killed": "it was killed"}
+        state = states.get(state_of(run.record, run.folder), "it did not come to its end")
         notes.append(f"no summary.json: {state}; {len(run.rows)} of {run.planned} episodes are added up here")
     if run.is_torn:
         notes.append("the last line of episodes.jsonl is half written and left out")

@@ -10,9 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from .evaluation import Evaluation
-from .run_lists import ListedRun, policy_name
+from .run_lists import ListedRun, policy_with_params
 from .run_reader import StoredRun
 from .screens import empty_table, make_console, plain_text, print_titled
+from .store import state_of
 from .tables import show_evaluation
 from .wording import number
 
@@ -39,9 +40,9 @@ def _origin_table(run: StoredRun, notes: Sequence[str]) -> Table:
     finished = f", ended {moment(record['finished_at'])}" if record.get("finished_at") else ""
     table = empty_table([("", "left"), ("", "text")], header=False)
     table.add_row("env", plain_text(record["route"]["env"]["id"]))
-    table.add_row("policy", plain_text(policy_name(record)))
+    table.add_row("policy", plain_text(policy_with_params(record)))
     table.add_row("started", plain_text(f"{moment(record['started_at'])}{finished}"))
-    table.add_row("status", plain_text(record["status"]))
+    table.add_row("status", plain_text(state_of(record, run.folder)))
     for note in notes:
         table.add_row(Text("note", style="yellow"), plain_text(note))
     return table

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from rlmesh_adapters.errors import shortened
 from rlmesh_cli.evaluation import Evaluation
-from rlmesh_cli.run_lists import policy_name
+from rlmesh_cli.run_lists import policy_name, policy_with_params
 from rlmesh_cli.run_reader import StoredRun
 from rlmesh_cli.stored_evaluation import evaluation_of, notes_on
 
@@ -34,9 +33,7 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def called(self) -> str:
         """The policy with the arguments that it was made with."""
-        params = self.run.record["route"].get("policy", {}).get("params") or {}
-        given = ", ".join(f"{name}={value}" for name, value in params.items())
-        return f"{self.policy} ({shortened(given)})" if given else self.policy
+        return policy_with_params(self.run.record)
 
 
 def opened(run: StoredRun) -> Opened:

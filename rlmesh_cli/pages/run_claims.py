@@ -114,7 +114,7 @@ def _bars(run: Evaluation, metric: str) -> Iterable[tuple[float, str]]:
 def run_verdict(run: Evaluation, bars: Iterable[tuple[str, str]]) -> Sentence | None:
     """Return what the bars come to; None where none was stated. bars: (name, state) of each."""
     states = [state for _, state in bars]
-    if run.status in ("interrupted", "stopped", "running", "failed"):
+    if run.status in ("interrupted", "stopped", "running", "killed", "failed"):
         return Sentence(run.status, "caution")
     if not states:
         return None

@@ -167,6 +167,6 @@ def read_broken_run(folder: Path) -> Evaluation:
     Raises HarnessError if it cannot be read, or holds no row.
     """
     evaluation = evaluation_of(read_run(folder))
-    if evaluation.status == "running":
+    if evaluation.status in ("running", "killed"):
         evaluation.status = "interrupted"
     return evaluation

@@ -244,7 +244,7 @@ def test_run_that_is_not_over_is_said(bench):
     with (bench.folder / "new" / "episodes.jsonl").open("ab") as file:
         file.write(b'{"index": 30')
     assert notes(bench) == [
-        "NEW (running) has 30 of its 50 episodes",
+        "NEW (killed) has 30 of its 50 episodes",
         "the last line of NEW's episodes.jsonl is half written and left out",
         "the seeds overlap in part: 20 of BASE and 0 of NEW have no partner and do not count",
     ]

@@ -277,9 +277,9 @@ def test_killed_run_has_a_page_that_says_so(tmp_path):
         file.write(b'{"index": 2, "see')
     text = run_html(read_run(folder), folder).decode()
     assert "the last line of episodes.jsonl is half written and left out" in text
-    assert "no summary.json: it goes on, or was killed; 2 of 4 episodes are added up here" in text
+    assert "no summary.json: it was killed; 2 of 4 episodes are added up here" in text
     assert "Times are not known: the run has no summary.json." in text
-    assert 'class="verdict caution">running<' in text
+    assert 'class="verdict caution">killed<' in text
     assert "2 episodes of 4 planned were played" in text
 
 

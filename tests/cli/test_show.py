@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 from pathlib import Path
 
@@ -60,7 +61,9 @@ def test_run_that_was_killed_is_added_up_and_says_so(tmp_path):
     file = folder / "episodes.jsonl"
     file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:3]) + b'{"index":3')
     shown = show(folder, columns=140)
-    assert "no summary.json: it goes on, or was killed; 3 of 4 episodes are added up here" in shown
+    assert "no summary.json: it was killed; 3 of 4 episodes are added up here" in shown
+    assert " status   killed " in shown
+    assert json.loads(show(folder, "--json"))["status"] == "killed"
     assert "the last line of episodes.jsonl is half written and left out" in shown
     assert "episodes      3 of 4" in shown
     assert "success       2 of 3 (66.7 %)" in shown
@@ -133,6 +136,22 @@ def test_row_that_was_edited_shows_against_the_summary(tmp_path):
 def test_episodes_after_an_early_stop_are_said_not_to_count(tmp_path):
     folder = written(tmp_path / "run", stored(rows([True, False, True, True]), stopped_at=3, status="finished"))
     assert "stopped after 3 episodes; 1 that were played beyond are not counted" in show(folder, columns=140)
+
+
+def test_run_that_somebody_is_at_goes_on(tmp_path):
+    folder = golden_copy(tmp_path)
+    (folder / "summary.json").unlink()
+    change_json(folder, "run.json", lambda record: record.update(status="running", finished_at=None))
+    with (folder / "episodes.jsonl").open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        shown = show(folder, columns=140)
+    assert "no summary.json: it goes on; 4 of 4 episodes are added up here" in shown
+    assert " status   running " in shown
+
+
+def test_policy_is_shown_with_its_arguments(tmp_path):
+    folder = written(tmp_path / "run", stored(rows([True]), route__policy__params={"gain": -1, "note": "x" * 200}))
+    assert " policy   policy (gain=-1, note=xxx" in show(folder)
 
 
 def test_text_of_users_is_shown_as_it_is(tmp_path):
