@@ -15,7 +15,7 @@ from .episodes import EpisodeResult
 from .gates import GateVerdict
 from .stats import Summary
 from .tallies import Tally
-from .times import TimeLedger, time_ledger
+from .times import TimeLedger, how_to_batch, time_ledger
 
 if TYPE_CHECKING:
     from .verifying import Verification
@@ -39,7 +39,7 @@ class Evaluation(msgspec.Struct, kw_only=True):
     in_flight: episodes broken off. lanes: N, of each of the workers.
     discarded: episodes that were played and do not count.
     seconds: wall-clock seconds of the loop. seeded: whether single episodes started from their own seed.
-    corner: of the policy, that was called.
+    corner: of the policy, that was called. is_builtin: whether it is one of ours, such as `random`.
     instances: `shared`, `lane` if each lane had a policy object of its own, `episode` if each episode had.
     verification: of some episodes on one lane, None if none was asked for.
     probe: what was found before the run; None if nothing was looked for.
@@ -65,6 +65,7 @@ class Evaluation(msgspec.Struct, kw_only=True):
     discarded: int = 0
     is_chunked: bool = False
     corner: str = ""
+    is_builtin: bool = False
     instances: str = "shared"
     probe: dict[str, Any] | None = None
     verification: Verification | None = None
@@ -86,8 +87,7 @@ class Evaluation(msgspec.Struct, kw_only=True):
             self.seconds,
             lanes=self.lanes,
             workers=self.workers,
-            corner=self.corner,
-            instances=self.instances,
+            alone=how_to_batch(self.corner, self.instances, is_builtin=self.is_builtin),
         )
 
     @property

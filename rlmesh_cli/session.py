@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rlmesh_adapters.baselines import BASELINES
 from rlmesh_adapters.errors import HarnessError, describe_error
 
 from .bars import Bars
@@ -332,6 +333,7 @@ class Session:
             seeded=stage.env.is_seeded,
             is_chunked=stage.plan.is_chunked,
             corner=stage.plan.corner,
+            is_builtin=route.policy.source in BASELINES,
             instances=stage.plan.sharing,
             probe=self._record.probe,
             sittings=self._record.sittings,

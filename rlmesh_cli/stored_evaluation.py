@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from rlmesh_adapters.advisories import Advisory
+from rlmesh_adapters.baselines import BASELINES
 from rlmesh_adapters.contract import answers_for_all
 from rlmesh_adapters.errors import HarnessError
 
@@ -76,6 +77,7 @@ def evaluation_of(run: StoredRun) -> Evaluation:
         is_chunked="_chunk" in corner and run.record["route"].get("ensemble") is None,
         seeded=run.is_seeded,
         corner=corner,
+        is_builtin=run.record["route"].get("policy", {}).get("source") in BASELINES,
         instances=instances,
         probe=run.record.get("probe"),
         stopped_at=run.record.get("stopped_at"),

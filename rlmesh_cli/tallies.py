@@ -8,8 +8,8 @@ import msgspec
 class Tally(msgspec.Struct):
     """Counts and seconds of a whole run.
 
-    steps: lane-steps. vector_steps: steps of all running lanes together. calls: of the policy's corner; rows: that
-        they were asked for.
+    steps: lane-steps. vector_steps: steps of all running lanes together. calls: of the policy's corner;
+        rows: those that it was asked for.
     frames_skipped: lane-steps whose pixels were left out, because nobody would have read them.
     adapter_seconds: around the policy's own time: conversion, checks, replay. recording_seconds: writing rows, and
         finishing what is recorded of episodes.

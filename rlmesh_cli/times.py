@@ -52,14 +52,12 @@ class TimeLedger(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def time_ledger(
-    tally: Tally, seconds: float, *, lanes: int, workers: int = 1, corner: str = "", instances: str = "shared"
+    tally: Tally, seconds: float, *, lanes: int, workers: int = 1, alone: str | None = None
 ) -> TimeLedger:
     """Return where `seconds` of the loop went.
 
-    lanes: N, of each of the workers. corner: the one that was called, empty if it is not known.
-    instances: `shared`, `lane` or `episode`.
+    lanes: N, of each of the workers. alone: see how_to_batch.
     """
-    alone = "" if not corner or answers_for_all(corner, instances) else _how_to_batch(corner, instances)
     known = (
         tally.step_seconds
         + tally.reset_seconds
@@ -91,23 +89,33 @@ def time_ledger(
     )
 
 
-def _how_to_batch(corner: str, instances: str) -> str:
-    """Return how one call would answer for several lanes, where each of them is a call of its own."""
+def how_to_batch(corner: str, instances: str, *, is_builtin: bool) -> str | None:
+    """Return how one call could answer for all lanes; empty if nothing helps, None if it does or is not known.
+
+    corner: the one that is called, empty if it is not known. instances: `shared`, `lane` or `episode`.
+    """
+    if not corner or answers_for_all(corner, instances):
+        return None
+    if is_builtin:
+        return ""
     if instances == "shared":
         return f"give it {corner}_batch"
     return "let it pass `state`, so that one instance answers for all"
 
 
-def _advice(tally: Tally, seconds: float, lanes: int, use: float | None, *, alone: str, has_workers: bool) -> str:
-    """Return the one thing that would help most, or nothing; alone: see _how_to_batch, empty if one call does."""
+def _advice(
+    tally: Tally, seconds: float, lanes: int, use: float | None, *, alone: str | None, has_workers: bool
+) -> str:
+    """Return the one thing that would help most, or nothing; alone: see time_ledger."""
     if seconds <= 0 or not tally.steps:
         return ""
     if use is not None and lanes > 1 and 1 - use > _IDLE:
         return f"lanes stood still {(1 - use) * 100:.0f} % of the time: use fewer of them, or play more episodes"
     rows = tally.rows / tally.calls if tally.calls else 0.0
-    if alone and tally.policy_seconds > _MOST * seconds:
-        more = "" if has_workers else ", or play on several cores with --workers"
-        return f"the policy takes most of the time, and each lane is a call of its own: {alone}{more}"
+    if tally.policy_seconds > _MOST * seconds and alone is not None:
+        mends = [alone, "" if has_workers else "play on several cores with --workers"]
+        mend = ", or ".join(filter(None, mends))
+        return f"the policy takes most of the time, and each lane is a call of its own: {mend}" if mend else ""
     if tally.policy_seconds > _MOST * seconds and rows < _FEW_ROWS:
         return f"the policy takes most of the time and is asked for {rows:.1f} rows a call: raise --num-envs"
     is_slow = tally.step_seconds > _MOST * seconds and tally.step_seconds / tally.steps > _SLOW_STEP

@@ -334,6 +334,10 @@ def test_of_chunked_routes_the_time_says_how_often_the_policy_was_asked():
             ", and each lane is a call of its own: give it predict_chunk_batch",
         ),
         (
+            {"corner": "predict", "is_builtin": True},
+            ", and each lane is a call of its own: play on several cores with --workers",
+        ),
+        (
             {"corner": "predict_batch", "instances": "lane"},
             ", and each lane is a call of its own: let it pass `state`, so that one instance answers for all, "
             "or play on several cores with --workers",
@@ -344,6 +348,12 @@ def test_a_slow_policy_is_advised_what_helps_its_corner(changes, words):
     tally = Tally(steps=4000, vector_steps=1000, calls=2000, rows=4000, policy_seconds=1.5)
     line = time_line(evaluation([row(0)], tally=tally, **changes))
     assert line.splitlines()[1] == f"the policy takes most of the time{words}"
+
+
+def test_a_slow_policy_of_ours_on_workers_is_advised_nothing():
+    tally = Tally(steps=4000, vector_steps=1000, calls=4000, rows=4000, policy_seconds=1.5)
+    ours = evaluation([row(0)], tally=tally, corner="predict", is_builtin=True, workers=2, seconds=0.9)
+    assert len(time_line(ours).splitlines()) == 1
 
 
 def test_run_that_took_no_time_divides_by_nothing():
