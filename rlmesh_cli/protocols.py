@@ -157,7 +157,7 @@ def differences(base: Mapping[str, Any], new: Mapping[str, Any]) -> list[Differe
     ours, theirs = protocol_of(base), protocol_of(new)
     # The same steps may be taken with other numbers; older runs did not take those down.
     if ours["adapter"] == theirs["adapter"] and base.get("conversion") and new.get("conversion"):
-        ours["adapter"], theirs["adapter"] = (_numbers("", record["conversion"]) for record in (base, new))
+        ours["adapter"], theirs["adapter"] = base["conversion"], new["conversion"]
     # A package that only one of them loaded may have come with its policy.
     ours["env.version"], theirs["env.version"] = _shared(ours["env.version"], theirs["env.version"])
     # One of them may have been made where the environment is installed, and not in its checkout.
@@ -167,18 +167,6 @@ def differences(base: Mapping[str, Any], new: Mapping[str, Any]) -> list[Differe
         for field in FIELDS
         if ours[field] != theirs[field] or (field == "seeded" and not ours[field])
     ]
-
-
-def _numbers(path: str, value: Any) -> dict[str, Any]:
-    """Return the leaves of a record by their path, such as `action.segments[0].affine.scale[1]`."""
-    parts: list[tuple[str, Any]] = []
-    if isinstance(value, Mapping):
-        parts = [(f"{path}.{name}" if path else str(name), part) for name, part in value.items()]
-    elif isinstance(value, (list, tuple)):
-        parts = [(f"{path}[{place}]", part) for place, part in enumerate(value)]
-    else:
-        return {path: value}
-    return {name: leaf for inner, part in parts for name, leaf in _numbers(inner, part).items()}
 
 
 def _shared(one: dict[str, str], other: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
