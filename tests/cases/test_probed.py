@@ -293,3 +293,36 @@ def test_what_goes_on_over_episodes_is_not_shared_and_is_named(tmp_path, is_prob
 
 def test_a_reset_that_does_nothing_costs_no_instances(tmp_path):
     assert swung(tmp_path, "Idle", num_envs=3).record["policy"]["instances"] == "shared"
+
+
+CHUNKS = """
+import numpy as np
+
+
+class Uneven:
+    def predict_chunk(self, obs):
+        plan = np.tanh(obs[0] * np.array([[1.0], [-2.0], [3.0], [-4.0]])).astype(np.float32)
+        return plan[:2] if abs(obs[2]) > 1 else plan
+
+
+class Kept:
+    kept, calls = 0.0, 0
+
+    def predict_chunk(self, obs):
+        self.calls += 1
+        self.kept = 0.8 * self.kept + 0.2 * float(obs[0])
+        plan = np.tanh(self.kept * np.array([[1.0], [-2.0], [3.0], [-4.0]])).astype(np.float32)
+        return plan if self.calls % 2 else plan[:2]
+"""
+
+
+def test_chunks_of_several_lengths_are_no_fault_and_hide_none(tmp_path, capsys):
+    path = tmp_path / "chunks.py"
+    path.write_text(CHUNKS)
+    options = {"episodes": 4, "max_episode_steps": 20, "horizon": 4}
+    one = play(tmp_path, f"{path}:Uneven", "Pendulum-v1", **options)
+    many = play(tmp_path, f"{path}:Uneven", "Pendulum-v1", num_envs=4, **options)
+    assert without_lane(many.rows) == without_lane(one.rows)
+    assert many.record["probe"]["verdict"] == "stateless"
+    assert play(tmp_path, f"{path}:Kept", "Pendulum-v1", num_envs=4, **options).code == 2
+    assert "verdict leaks" in capsys.readouterr().err
