@@ -124,6 +124,18 @@ def env_request(
     )
 
 
+def apart(route: Route) -> Route:
+    """Return a route with one lane, in a process of its own where the route's lanes have some.
+
+    Whoever wants that may have an environment that ends its process, and it shall not end ours.
+    """
+    lone = alone(route)
+    if route.env.vectorization != "async" and route.workers == 1 and route.cluster is None:
+        return lone
+    env = msgspec.structs.replace(lone.env, vectorization="async", start_method=route.env.start_method, workers=1)
+    return msgspec.structs.replace(lone, env=env)
+
+
 def alone(route: Route) -> Route:
     """Return a route whose episodes are played on one lane in this process."""
     env = msgspec.structs.replace(route.env, vectorization="sync", autoreset=None, start_method=None, workers=None)

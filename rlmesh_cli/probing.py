@@ -18,7 +18,7 @@ from rlmesh_envs.make import Lanes, make_lanes
 from rlmesh_envs.request import EnvInfo
 
 from .auditing import audit
-from .contracting import alone, contract_of, env_request, has_leaf
+from .contracting import alone, apart, contract_of, env_request, has_leaf
 from .loading import PolicySource, load_policy
 from .observing import observe
 from .schema import Route
@@ -91,7 +91,7 @@ def probe_shortly(policy: PolicySource, contract: RouteContract, route: Route) -
     Raises HarnessError where the policy cannot be built, or the route cannot be resolved.
     """
     try:
-        lanes, env = make_lanes(env_request(alone(route)))
+        lanes, env = make_lanes(env_request(apart(route)))
     except EnvironmentBuildError:  # such as one that only makes vectors of environments
         return _run(policy, contract, None, is_short=True, most_seconds=SHORT_SECONDS)
     with contextlib.closing(lanes):
