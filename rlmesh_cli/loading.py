@@ -21,6 +21,7 @@ from .constructing import FACTORY, builder, is_made, looks_like_policy, name_of,
 from .guests import append_folder, as_guest, run_file
 from .load_errors import cannot_load, cannot_parse, no_policy_file
 from .mistaken import refuse_mistaken
+from .reading import files_read
 from .sources import split_source
 
 # Looked for in this order in a policy file that is named without an attribute, before a module-level corner.
@@ -33,6 +34,7 @@ class PolicySource(msgspec.Struct, frozen=True):
     """A policy that can be built as often as it is needed.
 
     label: short name for the run's folder. file: the file it came from, None for modules and built-ins.
+    read: files that were opened while it was loaded; see rlmesh_cli.reading.
     build: takes the action space of one lane and returns a policy. renew: runs the file anew and returns its
         build, so that nothing that classes or modules keep is left; None where that cannot be done.
     """
@@ -41,6 +43,11 @@ class PolicySource(msgspec.Struct, frozen=True):
     file: Path | None
     build: Callable[[SpaceView], Any]
     renew: Callable[[], Callable[[SpaceView], Any]] | None = None
+    read: tuple[str, ...] = ()
+
+
+# A file that was run before is not run again, and so reads nothing.
+_read_before: dict[str, dict[str, None]] = {}
 
 
 def load_policy(source: str, params: Mapping[str, Any], route_file: str | Path | None = None) -> PolicySource:
@@ -53,6 +60,13 @@ def load_policy(source: str, params: Mapping[str, Any], route_file: str | Path |
     Raises LoadError with the place in the user's code: no such file, an error while it runs, nothing to find in
     it, parameters that are missing or unknown.
     """
+    heard = _read_before.setdefault(os.path.abspath(split_source(source)[0]), {})
+    with files_read(heard):
+        found = _load(source, params, route_file)
+    return msgspec.structs.replace(found, read=tuple(heard))
+
+
+def _load(source: str, params: Mapping[str, Any], route_file: str | Path | None) -> PolicySource:
     if source in BASELINES:
         append_folder(Path.cwd())  # where there is no policy file, environments are looked for here
         return PolicySource(source, None, partial(_build_baseline, source, dict(params)))

@@ -141,18 +141,20 @@ def files_beside(modules: Iterable[str], file: Path | None) -> list[str]:
     return sorted(path for path in near if not is_installed_file(path))
 
 
-def weight_files(params: Mapping[str, Any], policy: object) -> list[dict[str, Any]]:
-    """Return records of the files that a policy's parameters, or its attribute `weights`, name.
+def weight_files(params: Mapping[str, Any], policy: object, read: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Return records of the files that a policy's parameters, or its attribute `weights`, name, or that it read.
 
     `weights` is a path or a list of paths; anything else of that name, such as an array, names no file.
+    read: files that were opened while the policy was loaded and built.
     """
-    found = []
-    for candidate in (*params.values(), *_named_weights(policy)):
+    found: dict[Path, dict[str, Any]] = {}
+    for candidate in (*params.values(), *_named_weights(policy), *read):
         if isinstance(candidate, (str, Path)) and str(candidate):
             with contextlib.suppress(OSError, ValueError):
-                if Path(candidate).is_file():
-                    found.append(file_record(Path(candidate).resolve()))
-    return found
+                path = Path(candidate).resolve()
+                if path.is_file() and path not in found:
+                    found[path] = file_record(path)
+    return list(found.values())
 
 
 def _named_weights(policy: object) -> Sequence[object]:

@@ -13,6 +13,7 @@ from rlmesh_envs.make import Lanes
 from .episodes import plan_episodes
 from .evaluation import advisory_records
 from .provenance import GitState, file_record, files_beside, files_of, host, versions, weight_files
+from .reading import data_files
 from .schema import Route
 from .stage import Stage
 from .store import RUN_SCHEMA
@@ -76,7 +77,7 @@ class RunRecord:
         self._policy_facts = {
             "label": stage.policy.label,
             "file": file_record(file) if file is not None else None,
-            "weights": weight_files(stage.route.policy.params, stage.first),
+            "weights": weight_files(stage.route.policy.params, stage.first, data_files(stage.read)),
             "corner": plan.corner,
             "corners": list(plan.corners),
             "horizon": plan.horizon,

@@ -24,6 +24,7 @@ from .lane_protocols import Lanes as AnyLanes
 from .lane_protocols import SkippingLanes
 from .loading import PolicySource, load_policy
 from .outcomes import InfoReader
+from .reading import files_read
 from .rollout import Rollout
 from .schema import Route
 
@@ -68,7 +69,10 @@ class Stage:
         self._recorder: Recorder | None = None
         #: The policy's first instance.
         self.first: Any = None
-        self.plan = engine.configure(_ROUTE, self._build, contract)
+        #: Files that the policy was loaded and built from.
+        self.read: dict[str, None] = dict.fromkeys(policy.read)
+        with files_read(self.read):
+            self.plan = engine.configure(_ROUTE, self._build, contract)
         self._note_schedule()
 
     def _build(self) -> Any:
