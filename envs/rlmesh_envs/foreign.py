@@ -28,7 +28,7 @@ from rlmesh_adapters.spaces import SpaceView, zero_value
 
 from .autoresets import autoreset_mode, check_roll, without_final
 from .infos import split_infos
-from .lane_set import Limit
+from .lane_envs import Limit
 from .sights import as_batch, first_row
 from .spaces import view_of
 from .steps import Info, LaneResets, LaneSteps, bad_reward, check_info

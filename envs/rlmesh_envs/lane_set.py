@@ -9,16 +9,14 @@ from collections.abc import Callable, Sequence
 from math import inf, isfinite
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 
 from rlmesh_adapters.batches import Batch, BatchLayout, copy_batch, iterate_rows
-from rlmesh_adapters.errors import EnvironmentBuildError, Failure, failure_from, faults_suppressed, is_fault
+from rlmesh_adapters.errors import Failure, failure_from, is_fault
 
-from .first_looks import FirstLooks, Step
-from .pixels import SkippingSteps
-from .shortcuts import shortcut
-from .spaces import check_alike, view_of
+from .first_looks import FirstLooks
+from .lane_envs import EnvBuilder, LaneEnvs, Limit
+from .spaces import view_of
 from .steps import (
     Info,
     LaneResets,
@@ -29,10 +27,6 @@ from .steps import (
     scalar_reward,
     step_failure,
 )
-
-EnvBuilder = Callable[[], gym.Env[Any, Any]]
-#: Takes a function and its name, returns what is called in its place.
-Limit = Callable[[Callable[..., Any], str], Callable[..., Any]]
 
 
 class LaneSet:
@@ -48,18 +42,10 @@ class LaneSet:
     """
 
     def __init__(self, builders: Sequence[EnvBuilder], limit: Limit | None = None) -> None:
-        self._builders = list(builders)
-        self._within = limit
-        self.num_envs = len(self._builders)
-        self.envs: list[gym.Env[Any, Any]] = []
-        try:
-            for build in self._builders:
-                self.envs.append(build())
-            self._check_spaces()
-        except BaseException:
-            self.close_lanes()
-            raise
-        self._is_broken = [False] * self.num_envs
+        self._kept = LaneEnvs(builders, limit)
+        #: In lane order; what is broken is replaced.
+        self.envs = self._kept.envs
+        self.num_envs = len(self.envs)
         first = self.envs[0]
         self.single_observation_space = first.observation_space
         self.single_action_space = first.action_space
@@ -75,21 +61,8 @@ class LaneSet:
         self._has_looked = False
         #: The first exception since this was set to None, for those who want it raised.
         self.first_error: BaseException | None = None
-        self._inner: list[gym.Env[Any, Any]] = []
-        self._limit: list[float] = []
-        self._skipping = SkippingSteps()
-        self._step: list[Callable[[Any], Any]] = []
-        for lane, env in enumerate(self.envs):
-            inner, most = shortcut(env)
-            self._inner.append(inner)
-            self._limit.append(most)
-            self._step.append(self._limited(self._skipping.step_of(lane, env, inner.step), "step"))
-        # The first reset goes through every wrapper, later ones where steps go.
-        self._reset: list[Callable[..., Any]] = [self._limited(env.reset, "reset") for env in self.envs]
-        self._is_fresh = [True] * self.num_envs
         # Until every lane has stepped once; a lone lane shares nothing.
         self._looks: FirstLooks | None = FirstLooks(self.num_envs) if self.num_envs > 1 else None
-        self._guard: Callable[[Step], Step] | None = None
         # The company is who stepped together last. A lane's age is the count of company steps since its
         # birth; while it is not of the company, its birth is kept as a negative age.
         self._company: tuple[int, ...] = ()
@@ -101,15 +74,6 @@ class LaneSet:
         self._batch_shape: tuple[int, ...] = ()
         self._batch_ndim = 1
         self._is_lone = False
-
-    def _check_spaces(self) -> None:
-        if len({id(env) for env in self.envs}) < len(self.envs):
-            raise EnvironmentBuildError(
-                f"{len(self.envs)} lanes were built from one and the same environment object",
-                where="environment",
-                mend="return a new environment each time it is built",
-            )
-        check_alike(dict(enumerate(self.envs)))
 
     def write_into(self, allocate: Callable[[int], Batch]) -> None:
         """Let steps write what they see into batches that `allocate` returns for a number of rows.
@@ -129,6 +93,7 @@ class LaneSet:
         seeds: as many, None draws from entropy.
         options: of every reset, None gives none.
         """
+        kept = self._kept
         more: dict[str, Any] = {} if options is None else {"options": options}
         observations = self.layout.allocate(len(lanes))
         infos: list[Info] = []
@@ -137,14 +102,9 @@ class LaneSet:
         for row, (lane, seed) in enumerate(zip(lanes, seeds, strict=True)):
             info: Info | None = None
             try:
-                if self._is_broken[lane]:
+                if kept.is_broken[lane]:
                     self._rebuild(lane)
-                if self._skipping.has_any:
-                    self._skipping.want_whole(lane)
-                observation, info = reset_pair(self._reset[lane](seed=seed, **more))
-                if self._is_fresh[lane]:
-                    self._reset[lane] = self._limited(self._inner[lane].reset, "reset")
-                    self._is_fresh[lane] = False
+                observation, info = reset_pair(kept.reset(lane, seed=seed, **more))
                 self.layout.write(observations, row, observation)
                 if info is not None:
                     check_info(info)
@@ -154,7 +114,7 @@ class LaneSet:
                 if not is_fault(error):
                     raise
                 failures[row] = failure_from(error, "reset")
-                self._is_broken[lane] = True
+                self._kept.is_broken[lane] = True
                 self.first_error = error if self.first_error is None else self.first_error
                 info = None
             self._birth[lane] = self._together if lane in self._rows else 0
@@ -167,10 +127,9 @@ class LaneSet:
         if not looks.awaits(self._company):
             return infos
         looks.settle(self._company)
-        if looks.finds_sharing and self._guard is None:
-            self._guard = looks.guarded
-            self._step = list(map(looks.guarded, self._step))
-        self._steppers = [self._step[lane] for lane in self._company]
+        if looks.finds_sharing:
+            self._kept.guard(looks.guarded)
+        self._steppers = [self._kept.steps[lane] for lane in self._company]
         if infos is not None:
             infos = [looks.own_info(lane, info) for lane, info in zip(self._company, infos, strict=True)]
         if looks.is_over:
@@ -189,7 +148,7 @@ class LaneSet:
         if lanes is not self._company:
             self._regroup(lanes)
         if unread is not None:
-            self._skipping.want(lanes, unread)
+            self._kept.skipping.want(lanes, unread)
         if self._copies_actions:
             actions = copy_batch(actions)
         self._together += 1
@@ -298,7 +257,7 @@ class LaneSet:
 
     def _fail(self, failures: dict[int, Failure], row: int, error: BaseException) -> None:
         failures[row] = step_failure(error)
-        self._is_broken[self._company[row]] = True
+        self._kept.is_broken[self._company[row]] = True
         self.first_error = error if self.first_error is None else self.first_error
 
     def _plain_rewards(self, rewards: Sequence[Any], failures: dict[int, Failure]) -> list[float]:
@@ -318,7 +277,7 @@ class LaneSet:
                 plain[row] = paid
             else:
                 failures[row] = bad_reward(paid)
-                self._is_broken[self._company[row]] = True
+                self._kept.is_broken[self._company[row]] = True
         return plain
 
     def _with_late(self, ended: list[tuple[int, bool, bool]]) -> list[tuple[int, bool, bool]]:
@@ -329,7 +288,7 @@ class LaneSet:
         late = [
             (row, terminated.get(row, False), True)
             for row, lane in enumerate(self._company)
-            if self._together - self._birth[lane] >= self._limit[lane]
+            if self._together - self._birth[lane] >= self._kept.most[lane]
         ]
         rows = {row for row, _, _ in late}
         return sorted(late + [end for end in ended if end[0] not in rows])
@@ -349,7 +308,7 @@ class LaneSet:
 
     def _set_until(self) -> None:
         """See at which company step a time limit is due next, at the earliest at the next step."""
-        due = [self._birth[lane] + self._limit[lane] for lane in self._company]
+        due = [self._birth[lane] + self._kept.most[lane] for lane in self._company]
         self._until = max(min(due, default=inf), self._together + 1)
 
     def _regroup(self, lanes: Sequence[int]) -> None:
@@ -363,34 +322,21 @@ class LaneSet:
         self._set_until()
         looks = self._looks
         self._steppers = [
-            self._step[lane] if looks is None else looks.watched(lane, self._step[lane]) for lane in lanes
+            self._kept.steps[lane] if looks is None else looks.watched(lane, self._kept.steps[lane])
+            for lane in lanes
         ]
         self._batch_shape = (len(lanes), *self.layout.shape)
         self._batch_ndim = len(self._batch_shape)
         self._is_lone = len(lanes) == 1 and self._is_array and self._is_flat
 
     def _rebuild(self, lane: int) -> None:
-        with faults_suppressed():  # what is broken may not even close
-            self._limited(self.envs[lane].close, "close")()
-        self.envs[lane] = self._builders[lane]()
-        self._inner[lane], self._limit[lane] = shortcut(self.envs[lane])
-        step = self._skipping.step_of(lane, self.envs[lane], self._inner[lane].step)
-        step = self._limited(step, "step")
-        self._step[lane] = step if self._guard is None else self._guard(step)
-        self._reset[lane] = self._limited(self.envs[lane].reset, "reset")
-        self._is_fresh[lane] = True
+        self._kept.rebuild(lane)
         if lane in self._rows:
-            self._steppers[self._rows[lane]] = self._step[lane]
-        self._is_broken[lane] = False
-
-    def _limited(self, call: Callable[..., Any], name: str) -> Callable[..., Any]:
-        return call if self._within is None else self._within(call, name)
+            self._steppers[self._rows[lane]] = self._kept.steps[lane]
 
     def close_lanes(self) -> None:
         """Close every environment; one that cannot be closed does not stop the others."""
-        for env in self.envs:
-            with faults_suppressed():
-                self._limited(env.close, "close")()
+        self._kept.close()
 
 
 _MISSING = object()

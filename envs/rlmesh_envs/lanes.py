@@ -16,7 +16,8 @@ from gymnasium.vector.utils import batch_space
 from rlmesh_adapters.batches import Batch, copy_batch, iterate_rows
 from rlmesh_adapters.errors import Failure
 
-from .lane_set import EnvBuilder, LaneSet, Limit
+from .lane_envs import EnvBuilder, Limit
+from .lane_set import LaneSet
 from .metadata import metadata_of
 
 

@@ -12,7 +12,8 @@ from gymnasium.vector import VectorEnv
 from rlmesh_adapters.errors import EnvironmentBuildError
 
 from .env_info import foreign_info, lane_info
-from .lane_set import LaneSet, Limit
+from .lane_envs import Limit
+from .lane_set import LaneSet
 from .lanes import LaneVectorEnv
 from .registry import find_environment, find_in_worker, with_spec
 from .request import EnvInfo, EnvRequest
