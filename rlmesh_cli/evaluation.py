@@ -143,13 +143,14 @@ def summary_record(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def advisory_records(advisories: Iterable[Advisory]) -> list[dict[str, Any]]:
-    """Return advisories as they are written."""
+    """Return advisories as they are written; a subject only where the message is another text."""
     return [
         {
             "code": advisory.code,
             "severity": advisory.severity,
             "message": advisory.message,
             "count": advisory.count,
+            **({} if advisory.subject in ("", advisory.message) else {"subject": advisory.subject}),
         }
         for advisory in advisories
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rlmesh_adapters.advisories import AdvisoryBook
+from rlmesh_adapters.advisories import AdvisoryBook, advisory_key
 from rlmesh_adapters.contract import RouteContract
 from rlmesh_envs.request import EnvInfo
 
@@ -27,19 +27,20 @@ RESULT_CODES = frozenset(
 def keep_advisories(book: AdvisoryBook, earlier: Iterable[Mapping[str, Any]]) -> None:
     """Note what an earlier sitting noted, but for what this one notes itself; earlier: as `run.json` has them."""
     noted = {(advisory.code, advisory.message) for advisory in book}
-    codes = set(book.entries())
+    keys = set(book.entries())
     for advisory in earlier:
-        code, message = advisory["code"], advisory["message"]
-        if code in RESULT_CODES or code in codes or (code, message) in noted:
+        code, message, subject = advisory["code"], advisory["message"], advisory.get("subject", "")
+        is_known = code in keys or advisory_key(code, subject) in keys or (code, message) in noted
+        if code in RESULT_CODES or is_known:
             continue
-        # Several of one code are told apart by what they say.
+        # Without a subject, several of one code are told apart by what they say.
         is_one_of_several = code in book or any(code == known for known, _ in noted)
         book.add(
             code,
             advisory["severity"],
             message,
             count=advisory.get("count", 1),
-            subject=message if is_one_of_several else "",
+            subject=subject or (message if is_one_of_several else ""),
         )
 
 

@@ -267,6 +267,15 @@ class Panics(Diary):
         return super().step(action)
 
 
+class Grades(Diary):
+    """Reports a grade in place of a success, 0.3 of seed 0 and a tenth more of each seed after it, and a text."""
+
+    def step(self, action):
+        observation, reward, is_over, _, _ = super().step(action)
+        infos = {"is_success": 0.3 + self.seed / 10, "mood": f"of seed {self.seed}"} if is_over else {}
+        return observation, reward, is_over, False, infos
+
+
 class Mumbles(Diary):
     """Reports a success and two metrics that nobody can read."""
 

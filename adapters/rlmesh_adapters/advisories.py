@@ -19,12 +19,19 @@ class Advisory(msgspec.Struct, frozen=True, kw_only=True):
         cannot be taken at face value; else `info`.
     message: one sentence with the values.
     count: how often it happened; 1 for what is true of the whole run.
+    subject: what tells it from others of its code, such as a key of the infos; or empty.
     """
 
     code: str
     severity: Severity
     message: str
     count: int = 1
+    subject: str = ""
+
+
+def advisory_key(code: str, subject: str = "") -> str:
+    """Return what an AdvisoryBook keeps once."""
+    return f"{code} {subject}" if subject else code
 
 
 class AdvisoryBook:
@@ -39,15 +46,17 @@ class AdvisoryBook:
 
         subject: what tells advisories of one code apart, where several of them may be kept.
         """
-        key = f"{code} {subject}" if subject else code
+        key = advisory_key(code, subject)
         with self._lock:
             if subject and key not in self._by_code:
-                # What another sitting of the run noted is known by what it says.
+                # What another sitting of the run noted without its subject is known by what it says.
                 alike = ((old, one) for old, one in self._by_code.items() if one.code == code)
                 key = next((old for old, one in alike if one.message == message), key)
             known = self._by_code.get(key)
             if known is None:
-                self._by_code[key] = Advisory(code=code, severity=severity, message=message, count=count)
+                self._by_code[key] = Advisory(
+                    code=code, severity=severity, message=message, count=count, subject=subject
+                )
             else:
                 self._by_code[key] = msgspec.structs.replace(known, count=known.count + count)
 

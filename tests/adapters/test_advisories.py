@@ -18,6 +18,17 @@ def test_a_code_is_kept_once_with_its_first_message_and_the_sum_of_its_counts() 
     assert len(book) == 1
 
 
+def test_advisories_of_one_code_are_told_apart_by_their_subject() -> None:
+    book = AdvisoryBook()
+    book.add("unreadable", "info", "speed is 'high'", subject="speed")
+    book.add("unreadable", "info", "score is nan", subject="score")
+    book.add("unreadable", "info", "speed is 'low'", subject="speed", count=2)
+    assert list(book) == [
+        Advisory(code="unreadable", severity="info", message="speed is 'high'", count=3, subject="speed"),
+        Advisory(code="unreadable", severity="info", message="score is nan", subject="score"),
+    ]
+
+
 def test_cautions_come_before_infos_each_in_order_of_appearance() -> None:
     book = AdvisoryBook()
     for code, severity in [("a", "info"), ("b", "caution"), ("c", "info"), ("d", "caution")]:

@@ -9,7 +9,7 @@ from gymnasium import spaces
 
 from rlmesh_adapters.advisories import AdvisoryBook
 from rlmesh_adapters.contract import RouteContract
-from rlmesh_cli.judging import note_results
+from rlmesh_cli.judging import keep_advisories, note_results
 from rlmesh_cli.outcomes import SuccessRule
 from rlmesh_cli.stats import summarise
 from rlmesh_envs.request import EnvInfo
@@ -98,3 +98,37 @@ def test_everything_at_once_is_said_with_cautions_first():
     severities = [advisory.severity for advisory in found.values()]
     assert len(found) == 6
     assert severities == sorted(severities)
+
+
+def unread(value, count, **more):
+    return {
+        "code": "success-unreadable",
+        "severity": "caution",
+        "message": f"`won` is {value}",
+        "count": count,
+        **more,
+    }
+
+
+def test_what_was_noted_of_a_subject_is_gone_on_with_whatever_its_words():
+    book = AdvisoryBook()
+    keep_advisories(book, [unread(0.3, 2, subject="won"), unread(7, 1, subject="best")])
+    book.add("success-unreadable", "caution", "`won` is 0.5", count=3, subject="won")
+    assert [(one.subject, one.message, one.count) for one in book] == [
+        ("won", "`won` is 0.3", 5),
+        ("best", "`won` is 7", 1),
+    ]
+
+
+def test_older_records_without_subjects_are_told_apart_by_their_words():
+    book = AdvisoryBook()
+    keep_advisories(book, [unread(0.3, 2), unread(0.5, 1)])
+    book.add("success-unreadable", "caution", "`won` is 0.5", count=3, subject="won")
+    assert [(one.message, one.count) for one in book] == [("`won` is 0.3", 2), ("`won` is 0.5", 4)]
+
+
+def test_what_this_sitting_noted_before_it_played_is_not_counted_again():
+    book = AdvisoryBook()
+    book.add("success-unreadable", "caution", "`won` is 0.5", subject="won")
+    keep_advisories(book, [unread(0.3, 2, subject="won")])
+    assert [(one.message, one.count) for one in book] == [("`won` is 0.5", 1)]
