@@ -52,7 +52,9 @@ class Encore:
                 where=str(stored.folder),
                 mend="run it without --autoreset and not with --vectorization native",
             )
-        unknown = [path for path in stored.record.get("nonfinite") or () if path.startswith("route.")]
+        infinite = stored.record.get("infinite") or ()
+        nonfinite = stored.record.get("nonfinite") or ()
+        unknown = [path for path in nonfinite if path.startswith("route.") and path not in infinite]
         if unknown:
             raise EncoreError(
                 f"the record of {stored.name} does not say what {', '.join(unknown)} was: it was not finite",

@@ -130,8 +130,8 @@ def _compared(row: EpisodeResult) -> dict[str, Any]:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    if isinstance(one, float) and isinstance(other, float) and not (math.isfinite(one) or math.isfinite(other)):
-        return True  # a run's file does not say which infinity it was
+    if isinstance(one, float) and isinstance(other, float) and (math.isnan(one) or math.isnan(other)):
+        return not (math.isfinite(one) or math.isfinite(other))  # an older run does not say which infinity it was
     return bool(one == other)
 
 

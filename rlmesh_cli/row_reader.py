@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from rlmesh_adapters.errors import HarnessError
 
 from .episodes import Episode, EpisodeResult
+from .records import restored
 
 #: What mends a file of a run that is not as it was written.
 RESTORE = "put the file back as the run wrote it, or run the evaluation again"
@@ -48,19 +49,13 @@ def read_lines(file: Path) -> Lines:
 
 def _row(line: bytes, file: Path, number: int) -> EpisodeResult:
     try:
-        return _DECODER.decode(line) if b'"nonfinite"' not in line else _with_nan(line)
+        if b'"nonfinite"' not in line:
+            return _DECODER.decode(line)
+        return msgspec.convert(restored(msgspec.json.decode(line, type=dict[str, Any])), EpisodeResult)
     except msgspec.ValidationError as error:
         raise StoredRowError(f"line {number} is no row of an episode: {error}", file, number) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StoredRowError(f"line {number} is damaged: {error}", file, number) from None
-
-
-def _with_nan(line: bytes) -> EpisodeResult:
-    """Return a row whose return is flagged as not finite; the file does not say which infinity it was."""
-    plain = msgspec.json.decode(line)
-    if isinstance(plain, dict) and "return" in plain.get("nonfinite", ()):
-        plain["return"] = math.nan
-    return msgspec.convert(plain, EpisodeResult)
 
 
 def check_rows(

@@ -15,6 +15,7 @@ import msgspec
 from rlmesh_adapters.errors import HarnessError, nearest
 
 from .episodes import EpisodeResult
+from .records import restored
 from .row_reader import RESTORE, check_rows, read_lines
 from .run_forms import RecordForm, SummaryForm
 from .store import EPISODES, RUN_SCHEMA
@@ -125,6 +126,7 @@ def _read_json(file: Path, form: type[msgspec.Struct], schema: str) -> dict[str,
     if plain.get("schema") != schema:
         raise _other_schema(file, plain.get("schema"), schema)
     try:
+        plain = restored(plain)
         msgspec.convert(plain, form)
     except msgspec.ValidationError as error:
         raise StoredRunError(

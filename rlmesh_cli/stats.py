@@ -139,13 +139,24 @@ def _reported(rows: Sequence[EpisodeResult], name: str) -> list[float]:
 def spread(
     values: Sequence[float], *, estimator: Estimator | None = None, counted: Sequence[float] | None = None
 ) -> Spread | None:
-    """Return mean, standard deviation, median and extremes; None for no values.
+    """Return mean, standard deviation, median and extremes; None for no values, nan where a value is.
 
     estimator: makes the intervals; counted: of these values, if not of all.
     """
     if not values:
         return None
     sample = values if counted is None else counted
+    if any(map(math.isnan, values)):  # it has no place in an order: nothing is known of the rest either
+        unknown = math.nan
+        return Spread(
+            n=len(values),
+            mean=unknown,
+            std=unknown if len(values) > 1 else None,
+            median=unknown,
+            min=unknown,
+            max=unknown,
+            iqm=unknown,
+        )
     return Spread(
         n=len(values),
         mean=_mean(values),
@@ -164,12 +175,14 @@ _SCALE = 2.0**-64
 
 
 def _mean(values: Sequence[float]) -> float:
+    # Before anything is summed: a sum may have no float on the way, or meet infinities of both signs.
+    unbounded = {value for value in values if math.isinf(value)}
+    if unbounded:
+        return unbounded.pop() if len(unbounded) == 1 else math.nan
     try:
         return math.fsum(values) / len(values)
     except OverflowError:  # the sum has no float, but the mean has
         return math.fsum(value * _SCALE for value in values) / len(values) / _SCALE
-    except ValueError:  # infinities of both signs
-        return math.nan
 
 
 def _deviation(values: Sequence[float]) -> float:

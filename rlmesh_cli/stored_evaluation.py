@@ -186,8 +186,11 @@ def contradiction_of(run: StoredRun, summary: Summary) -> str | None:
 
 
 def _agree(told: Any, value: float | None) -> bool:
-    if value is None or told is None or not math.isfinite(value):
-        return told is None
+    if value is None or told is None:
+        return told is value
+    if not math.isfinite(value):
+        # An older run does not say which infinity it was.
+        return told == value or (isinstance(told, float) and math.isnan(told))
     is_number = isinstance(told, int | float) and not isinstance(told, bool)
     return is_number and math.isclose(told, value, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
 

@@ -20,6 +20,19 @@ class Drawn(Clock):
         return self.observation_space.sample()
 
 
+class Pays(Clock):
+    """Seed n pays `rewards[n]`, a number a step."""
+
+    def __init__(self, render_mode: str | None = None, rewards: tuple[tuple[float, ...], ...] = ()) -> None:
+        super().__init__(render_mode)
+        self.rewards = rewards
+
+    def step(self, action) -> Step:
+        paid = self.rewards[self.seed]
+        self.t += 1
+        return self.look(), paid[self.t - 1], self.t == len(paid), False, {}
+
+
 class Flat(Drawn):
     """Arrays without a number in them."""
 

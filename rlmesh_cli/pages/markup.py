@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from importlib.resources import files
 
@@ -62,7 +63,12 @@ def _environment() -> jinja2.Environment:
 
 
 def _shown(value: object) -> object:
-    """Return text without what would steer a terminal or turn its direction; our own markup stays as it is."""
+    """Return text without what would steer a terminal or turn its direction; our own markup stays as it is.
+
+    An infinity is written as scripts read it.
+    """
+    if isinstance(value, float) and math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

@@ -29,6 +29,7 @@ def test_numpy_values_become_numbers_and_what_is_not_finite_becomes_null_and_a_f
             {"index": 1, "return": None, "success": None, "seconds": None},
         ],
         "nonfinite": ["rows[1].return", "rows[1].seconds"],
+        "infinite": {"rows[1].seconds": "inf"},
     }
 
 

@@ -361,7 +361,7 @@ class Bursting(Long):
 
 
 def test_argument_that_the_record_could_not_hold_is_refused(tmp_path):
-    run = made(tmp_path / "base", STILL, env_args=("jolt=.inf",))
+    run = made(tmp_path / "base", STILL, env_args=("jolt=.nan",))
     with pytest.raises(HarnessError, match=r"does not say what route.env.kwargs.jolt was") as caught:
         first_divergence(run, run, (0, 0))
     mended(caught.value)

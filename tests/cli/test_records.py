@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlmesh_cli.records import strict_json, to_plain
+from rlmesh_cli.records import restored, strict_json, to_plain
 
 
 def refuse(literal: str) -> NoReturn:
@@ -109,6 +109,7 @@ def test_whatever_is_not_finite_is_null_and_its_path_is_named():
     }
     plain = written(record)
     assert plain.pop("nonfinite") == ["a", "b[1].c", "d[0][1]", "e.left"]
+    assert plain.pop("infinite") == {"b[1].c": "-inf", "d[0][1]": "inf"}
     assert plain == {
         "a": None,
         "b": [1.0, {"c": None}],
@@ -128,7 +129,33 @@ def test_what_cannot_carry_the_flag_is_refused(value):
         strict_json(value)
 
 
+def test_flags_are_read_back_as_the_numbers_they_stand_for():
+    told = {"a": None, "b": [1.0, None, {"c": None}], "d": None}
+    flags = {"nonfinite": ["a", "b[1]", "b[2].c"], "infinite": {"b[1]": "-inf", "b[2].c": "inf"}}
+    back = restored({**told, **flags})
+    assert math.isnan(back["a"])
+    assert back["b"] == [1.0, -math.inf, {"c": math.inf}]
+    assert back["d"] is None
+    assert restored(told) == told
+
+
+def test_records_that_hold_a_nan_at_one_place_are_equal():
+    """Two runs of one environment whose argument is nan are of one protocol."""
+    told = {"kwargs": {"gravity": None}, "nonfinite": ["kwargs.gravity"]}
+    assert restored(told) == restored(told)
+
+
+@pytest.mark.parametrize(
+    "flags", [{"nonfinite": 5}, {"nonfinite": ["a"], "infinite": ["a"]}, {"infinite": {"a": "infinite"}}]
+)
+def test_flags_that_were_edited_are_refused(flags):
+    with pytest.raises(msgspec.ValidationError, match=r"\$\.(non)?(in)?finite"):
+        restored({"a": None, **flags})
+
+
 def test_flag_hides_no_key_of_the_record():
+    with pytest.raises(ValueError, match="the key `infinite` is taken"):
+        strict_json({"infinite": "mine", "x": -math.inf})
     record = {"nonfinite": "mine", "x": math.nan}
     try:
         told = strict_json(record).decode()
@@ -196,7 +223,9 @@ def without_nonfinite(value: Any) -> tuple[Any, int]:
 @given(_RECORDS)
 def test_every_record_comes_back_but_for_what_is_not_finite(record):
     plain = written(record)
-    flagged = plain.pop("nonfinite", [])
+    back = restored(plain)
+    flagged, _ = plain.pop("nonfinite", []), plain.pop("infinite", {})
+    assert repr({name: back[name] for name in plain}) == repr(record)
     expected, count = without_nonfinite(record)
     assert plain == expected
     assert len(flagged) == count

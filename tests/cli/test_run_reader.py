@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import shutil
 
 import pytest
@@ -46,9 +47,24 @@ def test_rows_come_in_order_of_the_plan(tmp_path):
     assert [one.index for one in read_run(folder).rows] == [0, 1, 2]
 
 
-def test_return_that_was_not_finite_comes_back_as_nan(tmp_path):
-    run = read_run(written(tmp_path / "run", stored([row(0, return_=math.inf)])))
-    assert math.isnan(run.rows[0].return_)
+def test_return_that_was_infinite_comes_back_as_it_was(tmp_path):
+    run = read_run(written(tmp_path / "run", stored([row(0, return_=math.inf), row(1, return_=-math.inf)])))
+    assert [one.return_ for one in run.rows] == [math.inf, -math.inf]
+
+
+def test_return_of_an_older_run_that_does_not_say_which_infinity_it_was_is_nan(tmp_path):
+    folder = written(tmp_path / "run", stored([row(0, return_=math.inf)]))
+    change_line(folder, 1, lambda plain: plain.pop("infinite"))
+    assert math.isnan(read_run(folder).rows[0].return_)
+
+
+@pytest.mark.parametrize("flags", [{"nonfinite": 5}, {"infinite": {"return": "huge"}}])
+def test_flags_of_a_row_that_were_edited_are_named_with_their_line(tmp_path, flags):
+    folder = written(tmp_path / "run", stored([row(0, return_=math.inf)]))
+    change_line(folder, 1, lambda plain: plain.update(flags))
+    assert re.search(
+        rf"(?s)line 1 is no row .*`\$\.{next(iter(flags))}.*episodes.jsonl:1", refusal(read_run, folder)
+    )
 
 
 @pytest.mark.parametrize("torn", [b'{"index":3,"se', b"{", b"\xff\xfe", b"\0\0\0", b'{"index": 3}'])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -10,6 +11,7 @@ from cli_toys import errored, row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rlmesh_cli.estimating import DEFAULT_ESTIMATOR
 from rlmesh_cli.outcomes import SuccessRule
 from rlmesh_cli.stats import spread, summarise
 
@@ -36,6 +38,35 @@ def test_order_of_the_values_changes_nothing(values, random):
     other = list(values)
     random.shuffle(other)
     assert spread(other) == spread(values)
+
+
+HUGE = 1e308
+
+
+@pytest.mark.parametrize(
+    ("values", "mean", "median", "least", "most"),
+    [
+        ([1.0, 2.0, math.inf], math.inf, 2.0, 1.0, math.inf),
+        ([-HUGE, -HUGE, -math.inf], -math.inf, -HUGE, -math.inf, -HUGE),
+        # Sums on the way have no float; one infinity decides all the same.
+        ([HUGE, HUGE, HUGE, -math.inf], -math.inf, HUGE, -math.inf, HUGE),
+        ([-HUGE, -HUGE, math.inf, -math.inf], math.nan, -HUGE, -math.inf, math.inf),
+    ],
+)
+def test_infinities_are_decided_before_anything_is_summed(values, mean, median, least, most):
+    for order in (values, values[::-1]):
+        found = spread(order, estimator=DEFAULT_ESTIMATOR)
+        assert found.mean == pytest.approx(mean, nan_ok=True)
+        assert (found.median, found.min, found.max) == (median, least, most)
+        assert math.isnan(found.std)
+        assert found.interval is None
+
+
+def test_of_values_that_hold_a_nan_nothing_is_known():
+    for values in ([1.0, math.nan, 3.0], [math.nan, 1.0, 3.0]):
+        found = spread(values)
+        assert found.n == 3
+        assert all(math.isnan(getattr(found, name)) for name in ("mean", "std", "median", "min", "max", "iqm"))
 
 
 def test_one_value_has_no_deviation_and_no_value_no_spread():
