@@ -17,6 +17,7 @@ from rlmesh_envs.make import Lanes
 from rlmesh_envs.request import EnvInfo
 
 from .fingerprints import start_hash
+from .outcomes import InfoReader, Outcome
 
 _SEEDS = (11, 12, 13, 14)
 _MOST_STEPS = 100
@@ -24,27 +25,48 @@ _MOST_STEPS = 100
 _BROKEN_OFF = 5
 
 
+class _Moment(msgspec.Struct, frozen=True):
+    """The reset or a step, as hashes.
+
+    seen: observation, and of a step reward and end. told: what a run reads of its info.
+    """
+
+    seen: str
+    told: str
+
+
 class _Episode(msgspec.Struct, frozen=True, kw_only=True):
     """One seeded episode of random actions, which are the same in every episode.
 
-    moments: a hash for the reset's observation, and one for each step's observation, reward and end.
-    failure: why it could not go on, or "".
+    moments: the reset, and each step. failure: why it could not go on, or "".
     """
 
-    moments: tuple[str, ...] = ()
+    moments: tuple[_Moment, ...] = ()
     failure: str = ""
+
+
+class _Difference(msgspec.Struct, frozen=True):
+    """Where two episodes part. place: `the reset`, or a step from 0. how: what more there is to say."""
+
+    place: str
+    how: str = ""
+
+    def __str__(self) -> str:
+        return f"from {self.place} on{self.how}"
 
 
 def audit(
     make: Callable[[], tuple[Lanes, EnvInfo]],
     action: SpaceView,
+    reader: InfoReader,
     *,
     clock: Callable[[], float],
     most_seconds: float,
 ) -> tuple[TestResult, ...]:
     """Test an environment by short episodes of random actions; return a result a test.
 
-    make: builds the environment anew, as one lane. action: space of one action. clock: returns seconds.
+    make: builds the environment anew, as one lane. action: space of one action.
+    reader: of infos, what a run would read: success and metrics. clock: returns seconds.
     most_seconds: episodes are cut short, down to five steps, to take about no more.
 
     Raises HarnessError where the environment cannot be built.
@@ -55,19 +77,19 @@ def audit(
             return (_noted("same seed", "Its episodes cannot be seeded one by one, so none can be played again."),)
         # What imports and constructors draw, they draw before anything is seeded.
         before, began = global_state(), clock()
-        first = _play(lanes, action, _SEEDS[0], _MOST_STEPS)
+        first = _play(lanes, action, reader, _SEEDS[0], _MOST_STEPS)
         if first.failure:
             return (_failed("episode", f"Random actions cannot be played on it: {first.failure}."),)
         each = (clock() - began) / len(first.moments)
         planned = most_seconds / (len(_SEEDS) + 2) / max(each, 1e-9)
         steps = max(_BROKEN_OFF, min(_MOST_STEPS, int(planned)))
-        others = [_play(lanes, action, seed, steps) for seed in _SEEDS[1:]]
-        _play(lanes, action, _SEEDS[1], _BROKEN_OFF)
-        again = _play(lanes, action, _SEEDS[0], steps)
+        others = [_play(lanes, action, reader, seed, steps) for seed in _SEEDS[1:]]
+        _play(lanes, action, reader, _SEEDS[1], _BROKEN_OFF)
+        again = _play(lanes, action, reader, _SEEDS[0], steps)
         is_untouched = global_state() == before
     lanes, _ = make()
     with closing(lanes):
-        anew = _play(lanes, action, _SEEDS[0], steps)
+        anew = _play(lanes, action, reader, _SEEDS[0], steps)
     return (
         _same_seed(first, anew),
         _reset_order(first, again),
@@ -77,52 +99,65 @@ def audit(
     )
 
 
-def _play(lanes: Lanes, action: SpaceView, seed: int, steps: int) -> _Episode:
+def _play(lanes: Lanes, action: SpaceView, reader: InfoReader, seed: int, steps: int) -> _Episode:
     rng = np.random.default_rng(_SEEDS[0])
     resets = lanes.reset_lanes([0], [seed])
     if resets.failures:
         return _Episode(failure=resets.failures[0].message)
-    moments = [start_hash(row_of(resets.observations, 0), {})]
+    begun = Outcome()
+    reader.read_reset(resets.infos[0], begun)
+    moments = [_Moment(start_hash(row_of(resets.observations, 0), {}), _told(begun))]
     for _ in range(steps):
         step = lanes.step_lanes(one_row(sample_value(action, rng)), (0,))
         if step.failures:
             return _Episode(moments=tuple(moments), failure=step.failures[0].message)
         ends = [flag for _, *flags in step.ended for flag in flags]
-        moments.append(start_hash([row_of(step.observations, 0), float(step.rewards[0]), ends], {}))
+        outcome = Outcome()
+        for info in step.infos or ():
+            reader.read(info, outcome)
+        seen = start_hash([row_of(step.observations, 0), float(step.rewards[0]), ends], {})
+        moments.append(_Moment(seen, _told(outcome)))
         if step.ended:
             break
     return _Episode(moments=tuple(moments))
 
 
-def _difference(one: _Episode, other: _Episode) -> str | None:
+def _told(outcome: Outcome) -> str:
+    """Return a hash of what one info reported: success, under which key, and metrics."""
+    return start_hash([outcome.at_reset, outcome.final, outcome.source, outcome.reported], {})
+
+
+def _difference(one: _Episode, other: _Episode) -> _Difference | None:
     """Return where two episodes part, None if the shorter is the beginning of the longer."""
     for step, (moment, beside) in enumerate(zip(one.moments, other.moments, strict=False)):
         if moment != beside:
-            return f"step {step - 1}" if step else "the reset"
+            how = ", in the success or a metric that its infos report" if moment.seen == beside.seen else ""
+            return _Difference(f"step {step - 1}" if step else "the reset", how)
     if one.failure != other.failure:
-        return (
-            f"step {min(len(one.moments), len(other.moments)) - 1}, which fails ({one.failure or other.failure})"
-        )
+        last = min(len(one.moments), len(other.moments)) - 1
+        return _Difference(f"step {last}", f", which fails ({one.failure or other.failure})")
     return None
 
 
 def _same_seed(one: _Episode, anew: _Episode) -> TestResult:
-    place = _difference(one, anew)
-    if place is None:
+    parted = _difference(one, anew)
+    if parted is None:
         return _passed("same seed", "Two environments give one seed the same episode.")
     return _failed(
-        "same seed", f"Two environments give one seed different episodes, from {place} on: no run repeats.", place
+        "same seed",
+        f"Two environments give one seed different episodes, {parted}: no run repeats.",
+        parted.place,
     )
 
 
 def _reset_order(one: _Episode, again: _Episode) -> TestResult:
-    place = _difference(one, again)
-    if place is None:
+    parted = _difference(one, again)
+    if parted is None:
         return _passed("reset order", "A seed gives the same episode whatever was played before it.")
     return _failed(
         "reset order",
-        f"A seed gives another episode after others, from {place} on: rows depend on the number of lanes.",
-        place,
+        f"A seed gives another episode after others, {parted}: rows depend on the number of lanes.",
+        parted.place,
     )
 
 

@@ -19,11 +19,20 @@ from rlmesh_envs.make import Lanes
 from rlmesh_envs.request import EnvInfo, EnvRequest, WrapperRequest
 from rlmesh_envs.spaces import view_of
 
+from .gates import info_metrics, parse_gate
 from .loading import PolicySource, prepare_worker
 from .schema import Route
 
 #: Steps after which we end an episode of an environment that has no limit of its own.
 GUARD_STEPS = 100_000
+
+
+def metrics_of(route: Route) -> tuple[str, ...]:
+    """Return the info keys that are kept by episode: those that a route names, and those of its gates.
+
+    Raises RouteError for a gate that cannot be read.
+    """
+    return tuple(dict.fromkeys(route.metrics + info_metrics(tuple(map(parse_gate, route.gates)))))
 
 
 def contract_of(

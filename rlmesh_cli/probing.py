@@ -18,9 +18,10 @@ from rlmesh_envs.make import Lanes, make_lanes
 from rlmesh_envs.request import EnvInfo
 
 from .auditing import audit
-from .contracting import alone, apart, contract_of, env_request, has_leaf
+from .contracting import alone, apart, contract_of, env_request, has_leaf, metrics_of
 from .loading import PolicySource, load_policy
 from .observing import observe
+from .outcomes import InfoReader
 from .schema import Route
 from .surroundings import Surroundings
 
@@ -78,7 +79,11 @@ def probe(
         if is_env_checked:
             request = env_request(alone(route))
             checked = audit(
-                lambda: make_lanes(request), contract.action, clock=time.perf_counter, most_seconds=budget
+                lambda: make_lanes(request),
+                contract.action,
+                InfoReader(route.success_rule, metrics_of(route)),
+                clock=time.perf_counter,
+                most_seconds=budget,
             )
         return Probed(env=env, policy=policy.label, verdict=verdict, audit=checked)
 

@@ -17,9 +17,8 @@ from rlmesh_envs.make import Lanes, make_lanes
 from rlmesh_envs.request import EnvInfo
 
 from .caps import Limits
-from .contracting import contract_of, env_request, guard_of
+from .contracting import contract_of, env_request, guard_of, metrics_of
 from .episodes import Episode
-from .gates import info_metrics, parse_gate
 from .lane_protocols import Lanes as AnyLanes
 from .lane_protocols import SkippingLanes
 from .loading import PolicySource, load_policy
@@ -59,9 +58,8 @@ class Stage:
         self.route, self.policy, self.lanes, self.env = route, policy, lanes, env
         self.engine, self.contract, self.probe = engine, contract, probe
         self.guard = guard_of(route, env)
-        gates = tuple(parse_gate(text) for text in route.gates)
         #: Info keys that are kept by episode.
-        self.metrics = tuple(dict.fromkeys(route.metrics + info_metrics(gates)))
+        self.metrics = metrics_of(route)
         #: Lanes that episodes are played on: here, or in each of so many workers.
         self.num_lanes, self.workers = lanes.num_envs, 1
         #: Whether the policy answered in an earlier sitting.

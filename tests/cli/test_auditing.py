@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from rlmesh_cli.app import app
 from rlmesh_cli.auditing import audit
+from rlmesh_cli.outcomes import InfoReader, SuccessRule
 from rlmesh_envs.make import make_lanes
 from rlmesh_envs.request import EnvRequest
 from rlmesh_envs.spaces import view_of
@@ -61,6 +62,21 @@ class Worn(Seeded):
     def step(self, action):
         observation, reward, *rest = super().step(action)
         return observation, reward + (self.resets > 2 and self.t == 4), *rest
+
+
+class Keeps(Seeded):
+    """Only what infos report outlives an episode: successes of every other one, and a growing count."""
+
+    resets = 0
+
+    def reset(self, **kwargs):
+        self.resets += 1
+        observation, info = super().reset(**kwargs)
+        return observation, {**info, "primed": self.resets % 2 == 0}
+
+    def step(self, action):
+        *answer, _ = super().step(action)
+        return *answer, {"won": self.resets % 2 == 0, "primed": False, "deep": {"count": float(self.resets)}}
 
 
 class Alike(Seeded):
@@ -111,9 +127,13 @@ class Counted(Seeded):
         return super().step(action)
 
 
-def outcomes(env: type[gym.Env], **kwargs: Any) -> dict[str, Any]:
+DEFAULT = InfoReader(SuccessRule(), ())
+
+
+def outcomes(env: type[gym.Env], reader: InfoReader = DEFAULT, **kwargs: Any) -> dict[str, Any]:
     request = EnvRequest(id=f"{__name__}:{env.__name__}", **kwargs)
-    tests = audit(lambda: make_lanes(request), view_of(env.action_space), clock=lambda: 0.0, most_seconds=10)
+    action = view_of(env.action_space)
+    tests = audit(lambda: make_lanes(request), action, reader, clock=lambda: 0.0, most_seconds=10)
     return {test.name: test for test in tests}
 
 
@@ -142,6 +162,49 @@ def test_each_fault_is_found_by_its_own_test(env, found):
     assert {name: test.outcome for name, test in outcomes(env).items()} == {**CLEAN, **found}
 
 
+@pytest.mark.parametrize(
+    ("reader", "place"),
+    [
+        (InfoReader(SuccessRule(keys=("won",)), ()), "step 0"),
+        (InfoReader(SuccessRule(keys=("primed",)), ()), "the reset"),
+        (InfoReader(SuccessRule(return_at_least=3.0), ("deep.count",)), "step 0"),
+        (DEFAULT, None),
+        (InfoReader(SuccessRule(keys=("deep",)), ("won.count", "seed")), None),
+    ],
+    ids=["success", "success at the reset", "metric", "nothing that is read", "nothing that can be read"],
+)
+def test_what_a_run_reads_of_the_infos_is_compared(reader, place):
+    """Seed 11 is played first and sixth in one environment, and successes are those of every other episode."""
+    found = outcomes(Keeps, reader)
+    assert {name: test.outcome for name, test in found.items()} == {
+        **CLEAN,
+        "reset order": "pass" if place is None else "fail",
+    }
+    if place is not None:
+        assert found["reset order"].numbers == {"first_difference": place}
+        assert found["reset order"].sentence == (
+            f"A seed gives another episode after others, from {place} on, in the success or a metric that its "
+            "infos report: rows depend on the number of lanes."
+        )
+
+
+def test_success_and_metrics_are_those_of_the_route(tmp_path):
+    """Metrics of gates are read too; without them the environment passes."""
+
+    def checked(document: dict[str, Any]) -> tuple[int, str]:
+        route = tmp_path / "route.json"
+        route.write_text(
+            json.dumps({"env": {"id": f"{__name__}:Keeps"}, "policy": {"source": "zero"}, **document})
+        )
+        result = CliRunner().invoke(app, ["probe", "--route", str(route), "--env-check", "--json"])
+        return result.exit_code, json.loads(result.stdout)["env_tests"][1]["outcome"]
+
+    assert checked({}) == (0, "pass")
+    assert checked({"success": {"key": "won"}}) == (1, "fail")
+    assert checked({"metrics": ["deep.count"]}) == (1, "fail")
+    assert checked({"gates": ["deep.count < 9"]}) == (1, "fail")
+
+
 def test_first_difference_is_placed():
     assert outcomes(Worn)["reset order"].numbers == {"first_difference": "step 3"}  # counted from 0
     assert outcomes(Unseeded)["same seed"].numbers == {"first_difference": "the reset"}
@@ -160,7 +223,7 @@ def test_environment_that_fails_is_one_finding():
 def test_vector_environment_without_seeds_a_lane_cannot_be_audited():
     request = EnvRequest(id="CartPole-v1", vectorization="native", num_envs=1)
     action = view_of(gym.spaces.Discrete(2))
-    (test,) = audit(lambda: make_lanes(request), action, clock=lambda: 0.0, most_seconds=10)
+    (test,) = audit(lambda: make_lanes(request), action, DEFAULT, clock=lambda: 0.0, most_seconds=10)
     assert (test.name, test.outcome) == ("same seed", "noted")
 
 
@@ -169,7 +232,8 @@ def test_slow_environment_is_cut_short(monkeypatch):
     monkeypatch.setattr(Counted, "taken", 0)
     clock = iter([0.0, 2.1])  # around the first reset and its twenty steps
     request = EnvRequest(id=f"{__name__}:Counted")
-    audit(lambda: make_lanes(request), view_of(Counted.action_space), clock=lambda: next(clock), most_seconds=6.0)
+    action = view_of(Counted.action_space)
+    audit(lambda: make_lanes(request), action, DEFAULT, clock=lambda: next(clock), most_seconds=6.0)
     assert Counted.taken == 20 + 3 * 10 + 5 + 2 * 10  # other seeds, one broken off, the first seed again and anew
 
 
