@@ -154,6 +154,7 @@ LATE = {
     ("rlmesh_envs.make", "rlmesh_envs.processes"),
     ("rlmesh_cli.stage", "rlmesh_envs.foreign"),
     ("rlmesh_cli.flags", "rlmesh_cli.yamls"),
+    ("rlmesh_cli.wording", "decimal"),
     ("rlmesh_cli.route", "rlmesh_cli.adapting"),
     ("rlmesh_cli.route", "rlmesh_cli.yamls"),
     ("rlmesh_cli.progress", "rlmesh_cli.live_panel"),

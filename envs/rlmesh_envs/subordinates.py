@@ -6,11 +6,19 @@ import contextlib
 import os
 import signal
 from collections.abc import Iterator
-from multiprocessing.connection import Connection
 from types import FrameType
+from typing import Protocol
 
 
-def settle_in(connection: Connection) -> None:
+class Closable(Protocol):
+    """One end of a pipe."""
+
+    def close(self) -> None:
+        """Close it."""
+        ...
+
+
+def settle_in(connection: Closable) -> None:
     """Leave it to the parent when this process stops; to be called first in a worker.
 
     A Ctrl-C reaches the whole group, and would print a stack for each. What environments start in turn, such as
@@ -31,7 +39,7 @@ def _pass_by(number: int, frame: FrameType | None) -> None:
     """Do nothing."""
 
 
-def _let_go(connection: Connection) -> None:
+def _let_go(connection: Closable) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with contextlib.suppress(OSError):
         connection.close()
