@@ -74,7 +74,7 @@ def _facts(row: EpisodeResult) -> list[tuple[str, str]]:
         if row.error.place:
             facts.append(("place", row.error.place))
     if row.attempts > 1:
-        facts.append(("attempts", f"{row.attempts}: it was played again after its environment or worker failed"))
+        facts.append(("attempts", f"{row.attempts}: it was played again because its environment failed"))
     facts += [
         ("policy", f"asked {row.policy_calls:,} times"),
         ("clipped", f"{row.clipped_actions:,} of {row.length:,} actions"),

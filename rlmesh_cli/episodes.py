@@ -78,7 +78,7 @@ class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     clipped_actions: executed actions that had a number clipped into its Box.
     planned_actions: actions that the policy's answers held for this episode; None where they are averaged.
     dropped_actions: of those, the ones still queued when the episode ended.
-    attempts: 2 if it was played again after its environment or its worker failed, else 1.
+    attempts: 2 if it was played again because its environment failed, or was lost with two workers, else 1.
     metrics: last reported value of the info keys that the route names; None is "not reported".
     """
 

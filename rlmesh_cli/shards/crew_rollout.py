@@ -45,6 +45,7 @@ _LOOK_SECONDS = 0.1
 _TICK_SECONDS = 0.25
 # Seconds that the first worker has for its first answer once another has given one.
 _PATIENCE_SECONDS = 2.0
+# Seeds of the global random numbers of two workers, or of one and its successor, are so far from one another.
 _FAR_APART = 1_000_003
 
 
@@ -55,9 +56,11 @@ class WorkerBugError(Exception):
 class CrewRollout:
     """Hands out episodes, collects what comes of them, and replaces workers that die.
 
-    Has `run`, `should_stop`, `tally`, `in_flight`, `company` and `casts` of Rollout. Whether anything can be
-    scored is decided by the first worker: it has the first episode of the plan, as a run without workers has it
-    first. What others report before its policy has answered is held back, but not for long.
+    Has `run`, `should_stop`, `tally`, `in_flight`, `company` and `casts` of Rollout. `muster` comes before it; after
+    it comes `see_off`, and then `chunk_length` and `actuators` are what all workers together have made of them.
+
+    Whether anything can be scored is decided by the first worker: it has the first episode of the plan, as a run
+    without workers has it first. What others report before its policy has answered is held back, but not for long.
 
     executor: where the workers live; so many of them have been started. task: what each is told.
     stage: where the policy was looked at; what workers note is noted there too.

@@ -14,7 +14,8 @@ from .messages import Grant, Order
 class Feed:
     """What a Rollout takes its episodes from.
 
-    More is asked for when half of a shard is gone, so that it is there when it is needed.
+    More is asked for when half of a shard is gone, so that it is there when it is needed. Its length is what a
+    lane can have, so whoever asks for that may wait for an answer.
 
     ask: asks for more; is told whether nothing is being played. orders: what comes back.
     """

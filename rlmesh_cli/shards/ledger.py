@@ -11,11 +11,11 @@ from rlmesh_cli.episodes import Episode
 
 from .messages import Grant
 
-# A shard is this part of what waits, shared out over all lanes: large at first, one episode at the end.
+# A shard is this part of what waits, shared out over all lanes: large at first, one episode at the end. It is no
+# larger than that: what a worker has in hand is behind where a run is to stop early, and is lost with it.
 _ROUNDS = 4
 _MOST = 16
-# Where episodes are short, it is what a worker plays in so many seconds: asking for more takes a fraction of a
-# millisecond, in which it has nothing to play.
+# Of short episodes it is what a worker plays in so many seconds, so that messages take a small part of its time.
 _LEAST_SECONDS = 0.005
 _MOST_SECONDS = 0.05
 
@@ -77,7 +77,7 @@ class ShardLedger:
         return grant
 
     def settle(self, worker: int, index: int) -> None:
-        """Note that an episode has ended.
+        """Note that an episode has ended, whoever has played it.
 
         One that was lost with its worker and then came to its end is as good as any: it was not its doing.
         """

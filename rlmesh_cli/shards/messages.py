@@ -48,7 +48,10 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Grant(msgspec.Struct, frozen=True):
-    """Episodes to be played; is_last: nothing follows before they have ended."""
+    """Episodes to be played.
+
+    is_last: nothing follows before they have ended; of no episodes, that nothing waits at the moment.
+    """
 
     episodes: tuple[Episode, ...]
     is_last: bool = False

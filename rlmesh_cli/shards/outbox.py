@@ -11,8 +11,9 @@ from typing import Any, Protocol
 
 from .messages import Word
 
-# So long a word may wait for others to go with it; and so often a thread sees whether one is still waiting.
+# So long a word may wait for others to go with it.
 _COMPANY_SECONDS = 0.02
+# So often a thread sees whether one is still waiting; when it wakes up, it takes its turn from the one that plays.
 _ROUND_SECONDS = 0.1
 
 
@@ -33,7 +34,7 @@ class Outbox:
 
     Where episodes end every few microseconds, a message for each would take longer than the episodes do. Where
     they are seldom, each is sent at once: a word waits only if another one was sent in the last 20 ms, and where
-    none comes after it, a thread sends it a tenth of a second later.
+    none comes after it, a thread sends it within two tenths of a second.
 
     channel: gets lists of words. Closing sends what waits.
     """
@@ -44,7 +45,8 @@ class Outbox:
         self._sending = threading.Lock()
         self._sent_at = 0.0
         self._rounds = threading.Event()
-        self._is_on_rounds = self._is_closed = False
+        self._is_on_rounds = False
+        self._closing = threading.Event()
         self._error: Exception | None = None
         self._thread = threading.Thread(target=self._send_the_last, daemon=True)
         self._thread.start()
@@ -68,7 +70,7 @@ class Outbox:
 
     def close(self) -> None:
         """Send what waits, and end the thread; idempotent."""
-        self._is_closed = True
+        self._closing.set()
         self._rounds.set()
         self._thread.join()
         self._send()
@@ -85,7 +87,7 @@ class Outbox:
                 self._sent_at = time.monotonic()
 
     def _send_the_last(self) -> None:
-        while not self._is_closed:
+        while not self._closing.is_set():
             self._rounds.wait()
             self._rounds.clear()
             try:
@@ -96,9 +98,7 @@ class Outbox:
 
     def _go_round(self) -> None:
         """Send what waits too long, until nothing does."""
-        while not self._is_closed:
-            # Not until it is due: a thread that wakes up takes its turn from the one that plays.
-            time.sleep(_ROUND_SECONDS)
+        while not self._closing.wait(_ROUND_SECONDS):
             if not self._waiting:
                 self._is_on_rounds = False
                 # Whoever said something before that left it to us.
