@@ -56,8 +56,8 @@ class WorkerBugError(Exception):
 class CrewRollout:
     """Hands out episodes, collects what comes of them, and replaces workers that die.
 
-    Has `run`, `should_stop`, `tally`, `in_flight`, `company` and `casts` of Rollout. `muster` comes before it; after
-    it comes `see_off`, and then `chunk_length` and `actuators` are what all workers together have made of them.
+    Has `run`, `should_stop`, `tally`, `in_flight`, `company` and `casts` of Rollout. `muster` comes before it and
+    `see_off` after it; then `chunk_length` and `actuators` are what all workers together have made of them.
 
     Whether anything can be scored is decided by the first worker: it has the first episode of the plan, as a run
     without workers has it first. What others report before its policy has answered is held back, but not for long.
