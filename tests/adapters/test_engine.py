@@ -290,7 +290,7 @@ def test_policies_that_could_not_be_used_are_closed() -> None:
             closed.append("bare")
             raise OSError("closing fails as well")
 
-    with pytest.raises(LoadError):
+    with pytest.raises(LoadError, match="has none of"):
         AdapterEngine().configure("route", Bare, contract())
     assert closed == [3, "bare"]
 

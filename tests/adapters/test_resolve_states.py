@@ -11,6 +11,7 @@ from gymnasium import spaces
 
 from rlmesh_adapters.documents.encodings import CustomEncoding
 from rlmesh_adapters.documents.spec import Concat, State
+from rlmesh_adapters.plans import Affine
 
 QUAT = tag("x/r", encoding="quat_xyzw")
 
@@ -206,7 +207,10 @@ def test_a_range_without_width_cannot_be_mapped(space: spaces.Space[Any], tags: 
 
 def test_a_number_with_a_width_may_be_picked_out_of_a_range_without() -> None:
     tags = tag("x/s", range=[[0, 5], [1, 5]])
-    resolved(free(2), tags, state({"role": "x/s", "index": 0, "range": [0, 2]}))
+    (plan,) = resolved(free(2), tags, state({"role": "x/s", "index": 0, "range": [0, 2]})).plans
+    # 0..1 becomes 0..2, and the second number is left out.
+    assert plan.pieces[0].affine == Affine(scale=(2.0,), offset=(0.0,))
+    assert plan.width == 1
 
 
 def test_uneven_bounds_are_a_range_for_each_number() -> None:
