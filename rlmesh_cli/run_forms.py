@@ -27,9 +27,15 @@ class _PolicyRoute(msgspec.Struct, frozen=True):
     params: dict[str, Any] | None = None
 
 
+class _File(msgspec.Struct, frozen=True):
+    path: str
+    sha256: str
+    bytes: NonNegative | None = None
+
+
 class _Route(msgspec.Struct, frozen=True):
     env: _EnvRoute
-    policy: _PolicyRoute = _PolicyRoute()
+    policy: _PolicyRoute
     horizon: int = 1
     ensemble: dict[str, Any] | None = None
     success: SuccessRoute | None = None
@@ -45,10 +51,19 @@ class _PolicyFacts(msgspec.Struct, frozen=True):
     label: str = ""
     corner: str = ""
     instances: Literal["shared", "lane", "episode"] = "shared"
+    file: _File | None = None
+    weights: list[_File] | None = None
+    chunk_length: int | None = None
 
 
 class _EnvFacts(msgspec.Struct, frozen=True):
+    id: str
     lanes: Count = 1
+    layers: list[str] = []
+    files: list[_File] = []
+    autoreset: str | None = None
+    observation_space: str = ""
+    action_space: str = ""
 
 
 class _Probe(msgspec.Struct, frozen=True):
@@ -74,11 +89,15 @@ class RecordForm(msgspec.Struct, frozen=True):
     route: _Route
     seeds: list[int]
     success_rule: str
+    env: _EnvFacts
+    policy: _PolicyFacts
     seeded: bool = True
+    failure: str | None = None
+    stopping_rule: str | None = None
     stopped_at: int | None = None
     finished_at: str | None = None
-    env: _EnvFacts = _EnvFacts()
-    policy: _PolicyFacts = _PolicyFacts()
+    route_file: str | None = None
+    modules: list[_File] = []
     metrics: list[str] = []
     probe: _Probe | None = None
     adapter: list[str] | None = None

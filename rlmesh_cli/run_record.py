@@ -190,7 +190,7 @@ def added_up(before: Sequence[dict[str, Any]], now: Sequence[dict[str, Any]]) ->
         return now or before
     return [
         {
-            name: value + one[name] if isinstance(value, int) and not isinstance(value, bool) else value
+            name: value + one.get(name, 0) if isinstance(value, int) and not isinstance(value, bool) else value
             for name, value in other.items()
         }
         for one, other in zip(before, now, strict=True)
