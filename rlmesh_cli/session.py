@@ -6,7 +6,7 @@ import contextlib
 import gc
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,18 +14,18 @@ from rlmesh_adapters.baselines import BASELINES
 from rlmesh_adapters.errors import HarnessError, describe_error
 
 from .bars import Bars
-from .episodes import Episode, EpisodeResult
+from .books import Books
+from .episodes import Episode
 from .estimating import estimator_of
 from .evaluation import Evaluation, RunInterruptedError, summary_record
 from .followups import Followups
 from .gates import left_open
 from .guests import seeded_globals
-from .judging import keep_advisories, note_frames, note_results
+from .judging import note_frames, note_results
 from .rollout import Rollout
 from .run_record import RunRecord
 from .stage import Stage
 from .stats import summarise
-from .store import RunStore
 from .tallies import Tally
 from .unreset import UnresetWatch, watched
 from .watching import Stopper, Watcher
@@ -63,21 +63,18 @@ class Session:
         keeper: Keeper | None = None,
         trusts_entrypoints: bool = False,
     ) -> None:
-        self._crew, self._keeper = crew, keeper
-        self._trusts_entrypoints = trusts_entrypoints
-        self._stage, self._record, self._out = stage, record, out
-        self._rows: list[EpisodeResult] = []
+        self._crew, self._trusts_entrypoints = crew, trusts_entrypoints
+        self._stage, self._record = stage, record
+        self._books = Books(stage, record, bars, out, keeper)
         self._unreset = UnresetWatch(None)
-        self._opened: RunStore | None = None
-        self._advised = 0
         self._standings: Standings | None = None
         self._bars = bars
         if bars.baseline is not None:
             record.open()
             bars.check_protocol(record.make("running"), out)
         if resumption is not None:
-            self._go_on(resumption)
-        done = {row.index for row in self._rows}
+            self._books.go_on(resumption)
+        done = {row.index for row in self._books.rows}
         is_over = self._record.stopped_at is not None
         self._missing = [] if is_over else [one for one in record.planned if one.index not in done]
         # Only of episodes that this sitting plays are actions and rewards known.
@@ -88,30 +85,6 @@ class Session:
 
             self._verified = chosen_episodes(self._missing, verified)
             self._reels = Reels(self._verified, stage.contract.action)
-
-    def _go_on(self, resumption: Resumption) -> None:
-        self._record.open()
-        reopened = resumption.reopen(self._record.make("running"))
-        if reopened is not None:
-            self._opened, stored = reopened
-            try:
-                self._bars.refuse_itself(stored.folder)
-            except BaseException:
-                self._opened.close()
-                raise
-            self._record.go_on(stored)
-            # Also those beyond an earlier end: another bar may want them.
-            self._rows = stored.every_row
-            self._look_at(self._rows)
-            if any(row.policy_calls for row in self._rows):
-                self._stage.trust()
-            keep_advisories(self._stage.engine.advisories, stored.record.get("advisories", ()))
-            if self._keeper is not None:
-                self._keeper.open(self._opened, self._rows)
-
-    def _look_at(self, rows: Sequence[EpisodeResult]) -> None:
-        self._bars.look_at(rows)
-        self._record.stopped_at = self._bars.stopped_at
 
     def play(self, watcher: Watcher, stopper: Stopper) -> Evaluation:
         """Play every missing episode, and judge; once playing has begun, the record does not stay at `running`.
@@ -125,15 +98,13 @@ class Session:
                 rollout.should_stop = True
 
             stopper.watch(stop)
-            if self._opened is not None:  # only now: a run that cannot be gone on with stays as it is
-                self._opened.remove("summary.json")  # of a sitting before; what it says is no longer all
-                self._write_record("running")
+            self._books.begin()  # only now: a run that cannot be gone on with stays as it is
             evaluation = self._play_to_the_end(rollout, watcher)
             if evaluation.status == "finished":
                 followups = Followups(
                     self._stage,
                     self._record,
-                    self._store(),
+                    self._books.store(),
                     self._bars,
                     verified=self._verified,
                     reels=self._reels,
@@ -142,38 +113,38 @@ class Session:
                 followups.run(evaluation, watcher, stopper)
             return evaluation
         finally:
-            if self._opened is not None:
-                self._opened.close()
+            self._books.close()
 
     @property
     def folder(self) -> Path | None:
         """The run's folder, None before it is made."""
-        return None if self._opened is None else self._opened.path
+        return self._books.folder
 
     def _play_to_the_end(self, rollout: Rollout | CrewRollout, watcher: Watcher) -> Evaluation:
         """Play and sum up; where that is not to be, the record says why."""
         try:
             return self._finish(rollout, *self._play_all(rollout, watcher))
         except BaseException as error:
-            if self._opened is None:
+            if self.folder is None:
                 raise
             is_stopped = isinstance(error, KeyboardInterrupt)
             self._record.failure = None if is_stopped else describe_error(error)
             with contextlib.suppress(OSError, HarnessError):  # of a disk that is full, the first error says more
-                self._write_record("interrupted" if is_stopped else "failed")
+                self._books.write_record("interrupted" if is_stopped else "failed")
             if is_stopped:
-                raise RunInterruptedError(self._opened.path) from error
+                raise RunInterruptedError(self.folder) from error
             raise
 
     def _make_rollout(self, watcher: Watcher) -> Rollout | CrewRollout:
         def open_store() -> None:
-            self._store()
+            self._books.store()
 
         def on_tick(tally: Tally) -> None:
-            watcher.tick(tally, len(self._rows), self._glance)
+            watcher.tick(tally, len(self._books.rows), self._glance)
 
         on_trace = None if self._reels is None else self._reels.keep
-        deliver = None if self._keeper is None else self._keeper.take
+        keeper = self._books.keeper
+        deliver = None if keeper is None else keeper.take
         if self._crew is None or not self._missing:
             return self._stage.rollout(
                 self._missing, on_answer=open_store, on_trace=on_trace, on_tick=on_tick, deliver=deliver
@@ -199,33 +170,7 @@ class Session:
             from .glances import Standings  # noqa: PLC0415 - most runs of scripts are looked at by nobody
 
             self._standings = Standings(self._stage.route, self._stage.policy.label)
-        return self._standings.glance(self._rows, self._rollout.company())
-
-    def _store(self) -> RunStore:
-        """Return the run's folder; the first time it is asked for, it is made.
-
-        Episodes whose reset failed may have come before; they are written then.
-        """
-        if self._opened is None:
-            self._record.open()
-            route, policy = self._stage.route, self._stage.policy
-            self._opened = store = RunStore(self._out, env=route.env.id, policy=policy.label)
-            try:
-                self._write_record("running")
-            except HarnessError as error:
-                self._opened = None
-                store.discard()
-                mend = "see that there is room on the disk, and that the folder may be written to"
-                raise HarnessError(error.cause, where=str(self._out), mend=mend) from error
-            if self._keeper is not None:
-                self._keeper.open(self._opened)
-            if self._rows:
-                self._opened.append(*self._rows)
-        return self._opened
-
-    def _write_record(self, status: str) -> None:
-        self._advised = len(self._stage.engine.advisories)
-        self._store().write("run.json", self._record.make(status))
+        return self._standings.glance(self._books.rows, self._rollout.company())
 
     def _play_all(self, rollout: Rollout | CrewRollout, watcher: Watcher) -> tuple[str, float]:
         """Play what is planned, write each row, close the policy; return the status and the loop's seconds."""
@@ -236,7 +181,8 @@ class Session:
         try:
             with _settled_heap(), self._own_chance():
                 for results in rollout.run() if self._missing else ():
-                    self._take(results, rollout.tally)
+                    self._books.take(results, rollout.tally)
+                    self._unreset.see_episode()
                     if self._has_too_many_errors():
                         status = "stopped"
                     # Not left at once: workers may have more that is finished.
@@ -244,7 +190,7 @@ class Session:
                         rollout.should_stop = True
         except KeyboardInterrupt:
             status = "interrupted"
-            self._read_again()
+            self._books.read_again()
         finally:
             watcher.end()
         seconds = time.perf_counter() - began
@@ -257,7 +203,7 @@ class Session:
             self._stage.release()
         except KeyboardInterrupt:  # somebody does not wait for `close` of the policy
             status = "interrupted"
-        is_short = len(self._rows) < self._stage.route.episodes and self._record.stopped_at is None
+        is_short = len(self._books.rows) < self._stage.route.episodes and self._record.stopped_at is None
         if rollout.should_stop and status == "finished" and is_short:
             status = "interrupted"
         return status, seconds
@@ -268,31 +214,6 @@ class Session:
             return contextlib.nullcontext()
         return seeded_globals(self._missing[0].seed)
 
-    def _take(self, results: list[EpisodeResult], tally: Tally) -> None:
-        """Write rows, and then count them: what is counted is on disk."""
-        if self._opened is not None:
-            began = time.perf_counter()
-            self._opened.append(*results)
-            if len(self._stage.engine.advisories) != self._advised:  # a killed run keeps what was advised
-                self._write_record("running")
-            tally.recording_seconds += time.perf_counter() - began
-        self._rows.extend(results)
-        self._record.played += len(results)
-        self._unreset.see_episode()
-        self._look_at(results)
-        if self._keeper is not None:
-            self._keeper.count(self._bars.counted)
-
-    def _read_again(self) -> None:
-        """Take the rows from disk: the end may have come between writing one and counting it."""
-        if self._opened is not None:
-            from .run_reader import read_run  # noqa: PLC0415 - few runs are interrupted
-
-            stored = read_run(self._opened.path)
-            self._record.played += len(stored.every_row) - len(self._rows)
-            self._rows = stored.every_row
-            self._look_at(self._rows)
-
     def _has_too_many_errors(self) -> bool:
         most = self._stage.route.max_errors
         return most is not None and self._bars.errors > most
@@ -301,7 +222,7 @@ class Session:
         stage, route = self._stage, self._stage.route
         book = stage.engine.advisories
         stopped_at = self._record.stopped_at
-        played = sorted(self._rows, key=lambda row: row.index)
+        played = sorted(self._books.rows, key=lambda row: row.index)
         rows = played if stopped_at is None else [row for row in played if row.index < stopped_at]
         summary = summarise(
             rows,
@@ -313,11 +234,11 @@ class Session:
         summary = self._bars.with_sequence(summary, book)
         note_results(book, summary, stage.env, stage.contract, guard=stage.guard, casts=rollout.casts)
         note_frames(book, rollout.tally)
-        if self._keeper is not None:
+        if (keeper := self._books.keeper) is not None:
             if status == "finished":
-                self._keeper.finish(math.inf if stopped_at is None else stopped_at)
-            self._keeper.note(book, rows)
-        store = self._store()
+                keeper.finish(math.inf if stopped_at is None else stopped_at)
+            keeper.note(book, rows)
+        store = self._books.store()
         evaluation = Evaluation(
             folder=store.path,
             status=status,
@@ -342,7 +263,7 @@ class Session:
         )
         # A run that says it is finished has its summary.
         store.write("summary.json", summary_record(evaluation))
-        self._write_record(status)
+        self._books.write_record(status)
         return evaluation
 
 

@@ -143,7 +143,7 @@ LATE = {
     ("rlmesh_cli.followups", "rlmesh_cli.pairing"),
     ("rlmesh_cli.followups", "rlmesh_cli.run_reader"),
     ("rlmesh_cli.followups", "rlmesh_cli.verifying"),
-    ("rlmesh_cli.session", "rlmesh_cli.run_reader"),
+    ("rlmesh_cli.books", "rlmesh_cli.run_reader"),
     ("rlmesh_cli.session", "rlmesh_cli.verifying"),
     ("rlmesh_cli.evaluation_command", "rlmesh_cli.resuming"),
     ("rlmesh_cli.resuming", "rlmesh_cli.provenance"),
