@@ -25,6 +25,7 @@ _OF_PROTOCOL = {
     "limits",
     "success rule",
     "adapter plan",
+    "conversion",
 }
 #: What is said in place of the lines if there are none.
 NO_DISTINCTION = "nothing that is recorded"
