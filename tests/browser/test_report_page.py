@@ -113,9 +113,9 @@ def test_what_has_no_number_stays_last_whichever_way_is_sorted(look, tmp_path):
     opened = look(written_page(run_folder(tmp_path / "run", made)))
     head = "#episode-table th:nth-child(3) button"
     opened.page.click(head)
-    assert opened.column("episode-table", 3) == ["-3", "2", "10", "nan", "nan"]
+    assert opened.column("episode-table", 3) == ["-3", "2", "10", "inf", "nan"]
     opened.page.click(head)
-    assert opened.column("episode-table", 3) == ["10", "2", "-3", "nan", "nan"]
+    assert opened.column("episode-table", 3) == ["inf", "10", "2", "-3", "nan"]
     assert opened.is_quiet()
 
 
