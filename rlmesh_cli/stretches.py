@@ -176,9 +176,9 @@ class ArrayStretch:
         self.taken = 0
 
 
-def packed(rewards: Sequence[float]) -> bytes:
-    """Return rewards as their float64 bytes."""
-    return array("d", rewards).tobytes()
+def numbers(rewards: Sequence[float]) -> array[float]:
+    """Return rewards as float64, of whatever type of number they are."""
+    return array("d", rewards)
 
 
 def _smallest(view: SpaceView) -> np.dtype[Any]:

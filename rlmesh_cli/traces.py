@@ -13,7 +13,7 @@ from rlmesh_adapters.roster import Roster
 from rlmesh_adapters.spaces import SpaceView
 
 from .fingerprints import HEX_DIGITS
-from .stretches import ArrayStretch, ListStretch, Stretch, action_leaves, packed
+from .stretches import ArrayStretch, ListStretch, Stretch, action_leaves, numbers
 
 # Memory for blocks of all lanes, and for the open stretch. That of many lanes is small enough for the cache.
 _BLOCK_BYTES = 8_000_000
@@ -119,9 +119,10 @@ class TraceBook:
         if begun < 0:
             begun, total = 0, float(self._totals[lane])
         rewards, columns = self._stretch.lane(self._rows[lane], slice(begun, stop - self._folded))
-        for reward in rewards:
+        paid = numbers(rewards)
+        for reward in paid:
             total += reward
-        return [packed(rewards), *columns], float(total)
+        return [paid.tobytes(), *columns], total
 
     def _folded_columns(self, lane: int, stop: int, rest: Sequence[Column]) -> Sequence[Column]:
         """Return what was set aside of an episode, what the block holds, and the rest; column by column."""

@@ -8,6 +8,38 @@ from typing import Any
 import pytest
 from running import play
 
+MIXED = """
+from fractions import Fraction
+
+import gymnasium
+import numpy as np
+
+
+class Mixed(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(0, 1, (1,))
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        self.seed, self.time = seed, 0
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        self.time += 1
+        large = np.float32(2**24 if self.time == 1 else 1)
+        return np.zeros(1, np.float32), Fraction(1, 2) if self.seed % 2 else large, self.time == 5, False, {}
+"""
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4])
+def test_what_one_lane_pays_in_does_not_shorten_the_sum_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lanes: int
+) -> None:
+    """In float32 2**24 + 1 is 2**24; beside a Fraction, float32 passes for Python's own float."""
+    (tmp_path / "mixed_rewards.py").write_text(MIXED)
+    monkeypatch.syspath_prepend(tmp_path)
+    played = play(tmp_path, "idle", "mixed_rewards:Mixed", episodes=4, num_envs=lanes)
+    assert played.column("return") == [2**24 + 4, 2.5, 2**24 + 4, 2.5]
+
 
 @pytest.mark.parametrize("flags", [{}, {"vectorization": "async"}, {"autoreset": "next_step"}])
 def test_a_wrapper_of_the_route_does_not_change_the_return(tmp_path: Path, flags: dict[str, Any]) -> None:
