@@ -18,6 +18,7 @@ def see_another_episode(findings: Findings, session: Session) -> None:
     if not episode_hooks(session.policy):
         return
     findings.is_told_of_episodes = True
+    findings.lab.budget.extend(2)
     before = looks_of(session.policy)
     session.play_another(findings.lab.batches[1])
     other = looks_of(session.policy)

@@ -33,8 +33,8 @@ from .resets import check_reset
 from .shape import check_shape
 from .verdicts import ProbeVerdict, TestResult
 
-#: Calls of the short form that a run makes before it begins.
-SHORT_CALLS = 27
+#: Calls of the short form that a run makes before it begins; of a policy that is told of episodes, two more.
+SHORT_CALLS = 25
 _EARLY = (
     ("repeat", check_repeat),
     ("first-input", check_first_input),
