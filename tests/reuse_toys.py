@@ -10,6 +10,7 @@ from gymnasium import spaces
 
 FIELD = np.zeros(2)
 REPORT: dict[str, Any] = {}
+FLAG, PLACE, PAID = np.zeros((), np.bool_), np.zeros(()), np.zeros(())
 TAGS = {"observation": {"type": "state", "role": "x/obs"}, "action": {"components": [{"role": "x/act", "dim": 1}]}}
 SPEC = {
     "input": {"type": "state", "components": ["x/obs"], "stack": 3, "dtype": "float64"},
@@ -21,7 +22,8 @@ class Ramp(gym.Env):
     """Sees (seed, t) for eight steps and pays what the action says.
 
     kind: `box`, or `dict` with the observation under `s`. is_shared: all lanes see through one array, in steps or
-    `everywhere`; or they report in one `info`.
+    `everywhere`; or they report in one `info`, which may be part of another one (`nested`) or come at the `end` of
+    episodes alone; or in the same `arrays`; or they are paid in one array (`reward`).
     """
 
     action_space = spaces.Box(-1e6, 1e6, (1,), np.float64)
@@ -48,12 +50,22 @@ class Ramp(gym.Env):
 
     def step(self, action):
         self.t += 1
-        return self._see(), float(action[0]), self.t == 8, False, self._report()
+        reward: Any = float(action[0])
+        if self.is_shared == "reward":
+            reward = PAID
+            reward[...] = action[0]
+        return self._see(), reward, self.t == 8, False, self._report()
 
     def _report(self) -> dict[str, Any]:
-        report = REPORT if self.is_shared == "info" else {}
-        report.update(is_success=self.seed % 3 == 0, place=self.seed * 10 + self.t)
-        return report
+        if self.is_shared == "end" and self.t not in (0, 8):
+            return {}
+        report = REPORT if self.is_shared in ("info", "nested", "end") else {}
+        flag, place = self.seed % 3 == 0, self.seed * 10 + self.t
+        report.update(is_success=flag, place=place)
+        if self.is_shared == "arrays":
+            FLAG[...], PLACE[...] = flag, place
+            report = {"is_success": FLAG, "place": PLACE}
+        return {"told": [{"of": report}], "stats": report} if self.is_shared == "nested" else report
 
 
 class Tired(gym.Wrapper):

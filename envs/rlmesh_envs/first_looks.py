@@ -1,4 +1,4 @@
-"""First looks: do lanes show what they see in one and the same array, or info, such as one that a class keeps?
+"""First looks: do lanes show what they see in one and the same array, such as one that a class keeps?
 
 All lanes are stepped before what they gave is put together, so the last one's would stand in every row.
 """
@@ -13,8 +13,6 @@ import numpy as np
 
 from rlmesh_adapters.batches import leaves
 
-from .steps import Info
-
 Step = Callable[[Any], Any]
 
 
@@ -27,12 +25,9 @@ class FirstLooks:
     def __init__(self, num_lanes: int) -> None:
         self._missing = set(range(num_lanes))
         # What a lane gave, kept so that nothing else comes to lie at the same place meanwhile.
-        self._given: dict[int, tuple[Any, Any]] = {}
-        # Lanes whose first step was the last one that was settled.
-        self._looked_at: set[int] = set()
+        self._given: dict[int, Any] = {}
         # Numbers of the leaves of an observation that lanes share.
         self._leaves: set[int] = set()
-        self._is_info_shared = False
 
     @property
     def is_over(self) -> bool:
@@ -42,14 +37,14 @@ class FirstLooks:
     @property
     def finds_sharing(self) -> bool:
         """Whether some lanes were found to share something."""
-        return bool(self._leaves) or self._is_info_shared
+        return bool(self._leaves)
 
     def awaits(self, lanes: Sequence[int]) -> bool:
         """Tell whether some of these lanes were not looked at."""
         return not self._missing.isdisjoint(lanes)
 
     def watched(self, lane: int, step: Step) -> Step:
-        """Return a lane's step that is looked at, and whose observation and info are copies, until it was."""
+        """Return a lane's step that is looked at, and whose observation is a copy, until it was."""
         if lane not in self._missing:
             return step
 
@@ -57,48 +52,32 @@ class FirstLooks:
             answer = step(action)
             if not _is_answer(answer):
                 return answer
-            observation, *rest, info = answer
-            self._given[lane] = observation, info
-            return (deepcopy(observation), *rest, dict(info) if type(info) is dict else info)
+            self._given[lane] = answer[0]
+            return (deepcopy(answer[0]), *answer[1:])
 
         return stepped
 
     def settle(self, lanes: Sequence[int]) -> None:
         """Compare what lanes gave in a step that all of them took, among them and with those before."""
         places: dict[int, tuple[int, int]] = {}
-        infos: dict[int, int] = {}
-        for lane, (observation, info) in self._given.items():
+        for lane, observation in self._given.items():
             for number, leaf in enumerate(leaves(observation)):
                 if isinstance(leaf, np.ndarray) and leaf.size:
                     place = leaf.__array_interface__["data"][0]
                     other, _ = places.setdefault(place, (lane, number))
                     if other != lane:
                         self._leaves.update((number, places[place][1]))
-            if type(info) is dict and infos.setdefault(id(info), lane) != lane:
-                self._is_info_shared = True
-        self._looked_at = self._missing.intersection(lanes, self._given)
         self._missing.difference_update(lanes)
-
-    def own_info(self, lane: int, info: Info) -> Info:
-        """Return the info that a lane gave in the step that was looked at, where lanes share none."""
-        return info if self._is_info_shared or lane not in self._looked_at else self._given[lane][1]
-
-    def forget(self) -> None:
-        """Let go of what lanes gave."""
-        self._given.clear()
 
     def guarded(self, step: Step) -> Step:
         """Return a step that gives copies of what lanes share."""
-        shared, copies_info = frozenset(self._leaves), self._is_info_shared
+        shared = frozenset(self._leaves)
 
         def stepped(action: Any) -> Any:
             answer = step(action)
             if not _is_answer(answer):
                 return answer
-            observation, *rest, info = answer
-            if shared:
-                observation = _copied(observation, shared, [0])
-            return (observation, *rest, dict(info) if copies_info and type(info) is dict else info)
+            return (_copied(answer[0], shared, [0]), *answer[1:])
 
         return stepped
 

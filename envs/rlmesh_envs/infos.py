@@ -1,4 +1,4 @@
-"""Infos, lane by lane: merged dicts taken apart, success and metrics read.
+"""Infos, lane by lane: copied, merged dicts taken apart, success and metrics read.
 
 A key that a lane did not report is absent. It is never False and never 0.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,6 +17,44 @@ from .steps import Info
 
 #: Where environments report success, in the order in which we look.
 SUCCESS_KEYS = ("is_success", "success")
+
+
+# Whatever else an info holds may be changed after it was handed out.
+_UNCHANGING = frozenset(np.ScalarType) - {memoryview, np.void} | {type(None)}
+
+
+def own_info(info: Mapping[str, Any]) -> Info:
+    """Return a copy of an info, with copies of the dicts, lists and arrays in it.
+
+    All lanes are stepped before their infos are read, and environments may hand out parts of one and the same dict
+    or array. Objects of other types, and infos that are no dict, stay as they are.
+    """
+    if not isinstance(info, dict):
+        return cast("Info", info)
+    if _UNCHANGING.issuperset(map(type, info.values())):
+        return dict(info)
+    return cast("Info", _own(info, {}))
+
+
+def _own(value: Any, copies: dict[int, Any]) -> Any:
+    """Return a value's copy; copies: of the containers that were met, by id, for one may hold itself."""
+    if value.__class__ in _UNCHANGING:
+        return value
+    if id(value) in copies:
+        return copies[id(value)]
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if isinstance(value, dict):
+        copied: dict[Any, Any] = {}
+        copies[id(value)] = copied
+        copied.update((key, _own(part, copies)) for key, part in value.items())
+        return copied
+    if isinstance(value, list):
+        parts: list[Any] = []
+        copies[id(value)] = parts
+        parts.extend(_own(part, copies) for part in value)
+        return parts
+    return tuple(_own(part, copies) for part in value) if value.__class__ is tuple else value
 
 
 def split_infos(infos: Mapping[str, Any], num_lanes: int) -> list[Info]:

@@ -10,11 +10,13 @@ from math import inf, isfinite
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 from rlmesh_adapters.batches import Batch, BatchLayout, copy_batch, iterate_rows
 from rlmesh_adapters.errors import Failure, failure_from, is_fault
 
 from .first_looks import FirstLooks
+from .infos import own_info
 from .lane_envs import EnvBuilder, LaneEnvs, Limit
 from .spaces import view_of
 from .steps import (
@@ -118,24 +120,19 @@ class LaneSet:
                 self.first_error = error if self.first_error is None else self.first_error
                 info = None
             self._birth[lane] = self._together if lane in self._rows else 0
-            # Lanes may hand out one dict, which the next reset writes into.
-            infos.append({} if info is None else dict(info) if len(lanes) > 1 and info.__class__ is dict else info)
+            infos.append({} if info is None else info if len(lanes) == 1 else own_info(info))
         return LaneResets(lanes, observations, infos, failures, casts)
 
-    def _look(self, looks: FirstLooks, infos: list[Info] | None) -> list[Info] | None:
-        """See whether the company's lanes share what they gave in their first step; return their infos."""
+    def _look(self, looks: FirstLooks) -> None:
+        """See whether the company's lanes showed what they saw in their first step in one and the same array."""
         if not looks.awaits(self._company):
-            return infos
+            return
         looks.settle(self._company)
         if looks.finds_sharing:
             self._kept.guard(looks.guarded)
         self._steppers = [self._kept.steps[lane] for lane in self._company]
-        if infos is not None:
-            infos = [looks.own_info(lane, info) for lane, info in zip(self._company, infos, strict=True)]
         if looks.is_over:
-            looks.forget()
             self._looks = None
-        return infos
 
     def step_lanes(self, actions: Batch, lanes: Sequence[int], unread: Sequence[bool] | None = None) -> LaneSteps:
         """Step the given lanes and no other.
@@ -174,7 +171,9 @@ class LaneSet:
                     if info:
                         if infos is None:
                             infos = [{} for _ in lanes]
-                        infos[len(seen)] = check_info(info)
+                        infos[len(seen)] = own_info(check_info(info))
+                    if reward.__class__ is ndarray:  # which the next lane's step may write into
+                        reward = reward.copy()
                     seen.append(observation)
                     rewards.append(reward)
                 break
@@ -185,7 +184,7 @@ class LaneSet:
                 seen.append(_MISSING)
                 rewards.append(0.0)
         if self._looks is not None:
-            infos = self._look(self._looks, infos)
+            self._look(self._looks)
         if not failures and self._is_array:
             # Unlike storing into a row, stacking does not repeat a short value: one look at the whole is enough.
             try:
@@ -224,7 +223,7 @@ class LaneSet:
             self._fail(failures, 0, error)
             return self._conclude([_MISSING], [0.0], None, [], failures)
         if self._looks is not None:
-            infos = self._look(self._looks, infos)
+            self._look(self._looks)
         if reward.__class__ is np.float64:
             reward = float(reward)
         if (

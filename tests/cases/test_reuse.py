@@ -50,20 +50,23 @@ def test_so_it_is_with_plans(tmp_path: Path, flags: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("kind", ["box", "dict"])
-@pytest.mark.parametrize("shared", ["steps", "everywhere", "info"])
+@pytest.mark.parametrize("shared", ["steps", "everywhere", "info", "nested", "end", "arrays", "reward"])
 @pytest.mark.parametrize("flags", [*ARRANGED, {"num_envs": 4, "vectorization": "async", "env_workers": 2}])
 def test_lanes_that_use_one_array_or_info_have_their_own(
     tmp_path: Path, kind: str, shared: str, flags: dict[str, Any]
 ) -> None:
     policy = "Reuses" if kind == "box" else "ReusesDict"
-    given = {"episodes": 9, "is_probed": False, "metrics": ("place",), **flags}
+    within = "stats." if shared == "nested" else ""
+    given = {"episodes": 9, "is_probed": False, "metrics": (f"{within}place",), **flags}
+    if within:
+        given["success"] = f"{within}is_success"
     played = play(
         tmp_path, f"reuse_toys:{policy}", RAMP, env_args=(f"is_shared={shared}", f"kind={kind}"), **given
     )
     assert returns_of(played) == [float(seed * sum(range(2, 10))) for seed in range(9)]
     assert played.column("success") == [seed % 3 == 0 for seed in range(9)]
     assert played.column("success_at_reset") == [seed % 3 == 0 for seed in range(9)]
-    assert played.column("metrics") == [{"place": seed * 10.0 + 8} for seed in range(9)]
+    assert played.column("metrics") == [{f"{within}place": seed * 10.0 + 8} for seed in range(9)]
 
 
 @pytest.mark.parametrize("kind", ["box", "dict"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from gymnasium.vector import VectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlmesh_envs.infos import read_flag, read_number, split_infos
+from rlmesh_envs.infos import own_info, read_flag, read_number, split_infos
 
 #: Lane 0 finished with success, lane 1 without, lane 2 goes on: as three versions of gymnasium say it.
 LAYOUTS = {
@@ -194,3 +196,37 @@ def test_reading_is_not_fooled_by_an_environment_that_reports_nothing():
     tape = Tape(1)
     tape.reset(seed=9)
     assert read_flag(tape.step(0)[4], "is_success") is None
+
+
+def test_own_info_is_equal_and_shares_nothing_that_could_be_written_into():
+    inner = {"flag": True, "list": [np.zeros(2), ({"deep": np.ones(())},)]}
+    info = {"one": 1, "text": "a", "inner": inner}
+    own = own_info(info)
+    inner["list"][0][:] = 7
+    inner["list"][1][0]["deep"][...] = 7
+    inner["flag"] = False
+    inner["list"].append(3)
+    assert repr(own) == repr(
+        {"one": 1, "text": "a", "inner": {"flag": True, "list": [np.zeros(2), ({"deep": np.ones(())},)]}}
+    )
+
+
+def test_own_info_keeps_objects_and_kinds_of_mappings_and_pairs_with_names():
+    class Locked(dict):
+        pass
+
+    pair, tag = namedtuple("Pair", "a b")(1, 2), object()
+    own = own_info({"tag": tag, "pair": pair, "locked": Locked(a=[1])})
+    assert own["tag"] is tag
+    assert own["pair"] is pair
+    assert own["locked"] == {"a": [1]}
+    mapping = MappingProxyType({"a": 1})
+    assert own_info(mapping) is mapping
+
+
+def test_own_info_of_one_that_holds_itself_holds_itself():
+    info: dict[str, Any] = {"list": []}
+    info["list"].append(info)
+    own = own_info(info)
+    assert own is not info
+    assert own["list"][0] is own
