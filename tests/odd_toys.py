@@ -99,6 +99,17 @@ class OddInfos(Clock):
         return *rest, info  # type: ignore[return-value]
 
 
+class Mixed(Clock):
+    """Reports a number of another kind for each seed: a whole one, a fraction, a truth, a float32, an array."""
+
+    numbers: ClassVar[list[Any]] = [0, 0.75, True, np.float32(0.5), np.array([0.25]), 2**60]
+
+    def step(self, action) -> Step:
+        *rest, _ = super().step(action)
+        number = self.numbers[self.seed % 6]
+        return *rest, {"number": number, "inner": {"number": number}}  # type: ignore[return-value]
+
+
 class Points(Clock):
     """Shows a graph of one node, which is t."""
 

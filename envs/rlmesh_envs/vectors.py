@@ -9,10 +9,11 @@ from typing import Any
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import AutoresetMode, VectorEnv
 
 from rlmesh_adapters.errors import EnvironmentBuildError, HarnessError, is_fault
 
+from .merging import WideAsyncVectorEnv, WideSyncVectorEnv
 from .registry import find_in_worker, with_spec
 from .request import EnvRequest
 from .single import call_factory, cannot_build, make_one
@@ -82,13 +83,13 @@ def make_gymnasium(request: EnvRequest, source: EnvSpec | Any) -> VectorEnv[Any,
         if request.vectorization == "async":
             builder = functools.partial(serve_one, with_spec(request, source))
             # Shared memory cannot hold spaces that do not stack; copies through pipes can.
-            return AsyncVectorEnv(
+            return WideAsyncVectorEnv(
                 [builder] * request.num_envs,
                 context=request.start_method,
                 shared_memory=False,
                 autoreset_mode=mode,
             )
-        return SyncVectorEnv(
+        return WideSyncVectorEnv(
             [functools.partial(make_one, request, source)] * request.num_envs, autoreset_mode=mode
         )
     except HarnessError:

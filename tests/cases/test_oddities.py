@@ -42,6 +42,17 @@ def test_an_info_that_cannot_be_read_reports_nothing(tmp_path: Path, kind: str, 
     assert played.column("error")[::2] == [None, None]
 
 
+@pytest.mark.parametrize("vectorization", ["sync", "async"])
+@pytest.mark.parametrize("autoreset", [None, "disabled", "next_step", "same_step"])
+def test_numbers_of_several_kinds_under_one_key_are_each_lanes_own(
+    tmp_path: Path, vectorization: str, autoreset: str | None
+) -> None:
+    flags = {"num_envs": 6, "episodes": 6, "vectorization": vectorization, "autoreset": autoreset}
+    played = play(tmp_path, "idle", "odd_toys:Mixed", metrics=("number", "inner.number"), **flags)
+    expected = [0.0, 0.75, 1.0, 0.5, 0.25, 2.0**60]
+    assert played.column("metrics") == [{"number": number, "inner.number": number} for number in expected]
+
+
 @pytest.mark.parametrize("flags", WAYS, ids=named)
 @pytest.mark.parametrize("kind", ERRORS)
 def test_an_error_whose_words_cannot_be_said_is_an_error_all_the_same(
