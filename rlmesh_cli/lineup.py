@@ -25,10 +25,6 @@ class Queue(Protocol):
         """Take the next one."""
         ...
 
-    def appendleft(self, episode: Episode, /) -> None:
-        """Put one back in front."""
-        ...
-
 
 class Lineup:
     """Hands out planned episodes, each once; one whose environment failed comes a second time.
@@ -52,6 +48,8 @@ class Lineup:
     ) -> None:
         self._is_seeded, self._clock, self._advisories = is_seeded, clock, advisories
         self._again: set[int] = set()
+        # Lane -> what is played once more on it: nowhere else is the environment built anew.
+        self._returned: dict[int, Episode] = {}
         # Lost together with others: they are played alone in the end, which shows whose doing it was.
         self._suspects: deque[Episode] = deque()
         self._queues: Sequence[Queue]
@@ -63,7 +61,12 @@ class Lineup:
 
     def next(self, lanes: Sequence[int]) -> dict[int, Play]:
         """Return the next episode of each free lane that has one."""
-        return {lane: self._play(self._queues[lane].popleft(), lane) for lane in lanes if self._queues[lane]}
+        returned = self._returned
+        return {
+            lane: self._play(returned.pop(lane) if lane in returned else self._queues[lane].popleft(), lane)
+            for lane in lanes
+            if lane in returned or self._queues[lane]
+        }
 
     def next_alone(self, lanes: Sequence[int]) -> dict[int, Play]:
         """Return one of the episodes that are played alone, on one of the free lanes, if there is any."""
@@ -79,9 +82,9 @@ class Lineup:
         return plays
 
     def try_again(self, play: Play, failure: Failure) -> bool:
-        """Put an episode whose environment failed in front, the first time it does; tell whether it was.
+        """Let a lane whose environment failed play the episode again, if it is the first time; tell whether it is.
 
-        Its environment is built anew by then. Where single episodes have no seed, it would be another episode.
+        The environment is built anew by then. Where single episodes have no seed, it would be another episode.
         """
         if failure.phase not in ("reset", "step") or not self._is_seeded:
             return False
@@ -94,7 +97,10 @@ class Lineup:
         if play.attempt > 1:
             return False
         self._again.add(episode.index)
-        (self._suspects if play.is_alone else self._queues[play.lane]).appendleft(episode)
+        if play.is_alone:
+            self._suspects.appendleft(episode)
+        else:
+            self._returned[play.lane] = episode
         return True
 
     def _play(self, episode: Episode, lane: int, *, is_alone: bool = False) -> Play:

@@ -11,6 +11,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
 
 
 class Diary(gym.Env):
@@ -69,6 +71,58 @@ class Trips(Stumbles):
 
     def step(self, action):
         return Diary.step(self, action)
+
+
+class Wears(Diary):
+    """Raises in the second step of the third episode that it plays; `lengths` of the first seeds."""
+
+    played = 0
+
+    def __init__(self, lengths: tuple[int, ...] = ()) -> None:
+        super().__init__()
+        self.lengths = lengths
+
+    def reset(self, *, seed=None, options=None):
+        self.played += 1
+        self.length = self.lengths[seed] if seed < len(self.lengths) else 20
+        return super().reset(seed=seed)
+
+    def step(self, action):
+        if self.played == 3 and self.t == 1:
+            raise RuntimeError("worn out")
+        return super().step(action)
+
+
+class StartsSlowly(Diary):
+    """Takes 0.05 s to reset."""
+
+    def reset(self, *, seed=None, options=None):
+        time.sleep(0.05)
+        return super().reset(seed=seed)
+
+
+class Naps(VectorEnv):
+    """Twelve steps of 0.02 s an episode, all lanes at once; it resets itself in `mode`."""
+
+    def __init__(self, num_envs: int = 1, mode: str = "next_step") -> None:
+        self.metadata = {"autoreset_mode": AutoresetMode[mode.upper()]}
+        self.num_envs, self.is_late = num_envs, mode == "next_step"
+        self.single_observation_space, self.single_action_space = Diary.observation_space, Diary.action_space
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+
+    def reset(self, *, seed=None, options=None):
+        self.t = 0
+        return np.zeros((self.num_envs, 2)), {}
+
+    def step(self, actions):
+        time.sleep(0.02)
+        is_reset = self.is_late and self.t == 12
+        self.t = 0 if is_reset else self.t % 12 + 1
+        seen = self.t if self.is_late else self.t % 12
+        flags = np.full(self.num_envs, self.t == 12)
+        rewards = np.full(self.num_envs, float(not is_reset))
+        return np.full((self.num_envs, 2), float(seen)), rewards, flags, np.zeros_like(flags), {}
 
 
 class Hangs(Diary):

@@ -44,10 +44,6 @@ class Feed:
         """Take the next episode."""
         return self._here.popleft()
 
-    def appendleft(self, episode: Episode) -> None:
-        """Put an episode back, to be played once more."""
-        self._here.appendleft(episode)
-
     def open(self) -> bool:
         """Wait, with nothing being played, until there are episodes; False if there will be none."""
         self._is_last = False

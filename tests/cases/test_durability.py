@@ -42,6 +42,20 @@ def test_an_episode_whose_environment_fails_once_is_played_again_from_its_seed(
     assert played.summary["retried"] == 1
 
 
+@pytest.mark.parametrize("flags", [{}, {"vectorization": "async", "env_workers": 2}], ids=["sync", "async"])
+@pytest.mark.parametrize("lanes", [1, 2, 3, 5])
+def test_an_episode_is_played_again_where_the_environment_was_built_anew(
+    tmp_path: Path, lanes: int, flags: dict[str, Any]
+) -> None:
+    """On two lanes, lane 1 fails when lane 0 is free for its third episode, in which it would fail too."""
+    given = {"episodes": 13, "env_args": ("lengths=[3,1,1,9,1]",)}
+    played = play(tmp_path, DRAWS, "durable_toys:Wears", num_envs=lanes, **given, **flags)
+    assert played.code == 0
+    assert played.column("length") == [3, 1, 1, 9, 1, *[20] * 8]
+    if lanes == 2:
+        assert played.column("attempts")[3] == 2
+
+
 def test_a_worker_that_dies_once_loses_nothing(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     mark.mkdir()
