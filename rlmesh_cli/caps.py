@@ -15,7 +15,8 @@ from .plays import Ending, Play
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """When an episode is ended by us.
 
-    steps: most steps. seconds: most wall-clock seconds. None is no limit.
+    steps: most steps. seconds: most wall-clock seconds from its first observation on: the resets of other lanes
+        may come between its own and that. None is no limit.
     """
 
     steps: int | None = None
@@ -41,7 +42,7 @@ class Caps:
         if limits.steps is not None:
             self.due_step = min((play.begun_step for play in plays), default=inf) + limits.steps
         if limits.seconds is not None:
-            self.due_clock = min((play.begun_clock for play in plays), default=inf) + limits.seconds
+            self.due_clock = min((play.ready_clock for play in plays), default=inf) + limits.seconds
 
     def reached(self, roster: Roster, ended: Collection[int], step: int, now: float) -> list[Ending]:
         """Return the endings of the rows that are at a limit.
@@ -56,6 +57,6 @@ class Caps:
                 continue
             if steps and step - play.begun_step >= steps:
                 endings.append(Ending(row, cap="step_cap"))
-            elif seconds and now - play.begun_clock >= seconds:
+            elif seconds and now - play.ready_clock >= seconds:
                 endings.append(Ending(row, cap="time_cap"))
         return endings

@@ -32,7 +32,7 @@ class Play(msgspec.Struct):
 
     context: what the policy may know of it. lane: where it runs. seed: as planned, taken or not.
     begun_clock: seconds at which its reset began.
-    begun_step, before: vector step, and the other shares, when its first observation was there.
+    begun_step, ready_clock, before: vector step, seconds and other shares when its first observation was there.
     calls: policy calls in which only some lanes were asked; planned: actions in the answers that had not the same
         number for all. clipped: executed actions that were clipped.
     attempt: 2 when it is played again after its environment failed.
@@ -45,6 +45,7 @@ class Play(msgspec.Struct):
     seed: int
     begun_clock: float
     begun_step: int = 0
+    ready_clock: float = 0.0
     before: Before = Before(0, 0, 0.0, 0.0, 0.0)
     calls: int = 0
     planned: int = 0
@@ -56,9 +57,9 @@ class Play(msgspec.Struct):
     reset_seconds: float = 0.0
     start_hash: str | None = None
 
-    def begin(self, shares: Shares) -> None:
-        """Note the sums from which this episode's part is counted."""
-        self.begun_step = shares.steps
+    def begin(self, shares: Shares, now: float) -> None:
+        """Note the sums from which this episode's part is counted; now: seconds by the clock."""
+        self.begun_step, self.ready_clock = shares.steps, now
         self.before = Before(shares.calls, shares.planned, shares.env, shares.policy, shares.predict)
 
     def calls_until(self, shares: Shares) -> int:

@@ -315,7 +315,7 @@ class Rollout:
             ending = Ending(-1, failure=Failure(phase="reset", message=message))
             for play in (self._waiting.pop(lane), *self._lineup.rest(lane)):
                 self._trace.begin(lane)
-                play.begin(self._shares)
+                play.begin(self._shares, self._clock())
                 traced = self._trace.end(lane)
                 results.append(self._finish(play, traced, ending, self._clock()))
         return results
@@ -326,10 +326,11 @@ class Rollout:
         Return the results of those that failed, and the lanes of all that did not.
         """
         results, freed = [], []
+        now = self._clock()
         for row, lane in enumerate(resets.lanes):
             play = plays.pop(lane)
             self._trace.begin(lane)
-            play.begin(self._shares)
+            play.begin(self._shares, now)
             failure = resets.failures.get(row) if resets.failures else None
             if failure is None:
                 play.first = row_of(resets.observations, row)
@@ -341,8 +342,7 @@ class Rollout:
             freed.append(lane)
             traced = self._trace.end(lane)
             if not self._lineup.try_again(play, failure):
-                ending = Ending(row, failure=failure)
-                results.append(self._finish(play, traced, ending, self._clock()))
+                results.append(self._finish(play, traced, Ending(row, failure=failure), now))
         return results, freed
 
     def _finish(

@@ -25,7 +25,8 @@ class WrapperRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 class EnvRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The environment; see rlmesh_envs.request.
 
-    max_episode_seconds: wall-clock seconds after which we end an episode; null is no limit.
+    max_episode_seconds: wall-clock seconds, from its first observation on, after which we end an episode; null is
+        no limit.
     step_timeout: seconds after which one step or reset is an error; null waits.
     pixels: `wanted` leaves out frames that nobody reads, where the environment offers it; `always` renders all.
     workers: worker processes of `vectorization: async`, at most one a lane; null is one a core.

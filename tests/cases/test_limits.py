@@ -81,3 +81,21 @@ def test_an_environment_without_a_limit_is_ended_after_so_many_seconds(
         assert row["length"] > 0
         assert (row["terminated"], row["truncated"], row["success"]) == (False, False, None)
         assert row["seconds"]["total"] >= 0.02
+
+
+@pytest.mark.parametrize("flags", [{}, {"num_envs": 8}, {"num_envs": 8, "vectorization": "async"}], ids=named)
+def test_resets_take_nothing_of_an_episodes_seconds(tmp_path: Path, flags: dict[str, Any]) -> None:
+    """Eight of them, one after the other, take longer than the twenty steps may."""
+    given = {"episodes": 8, "max_episode_seconds": 0.2, "is_probed": False, **flags}
+    played = play(tmp_path, "durable_toys:Draws", "durable_toys:StartsSlowly", **given)
+    assert played.column("length") == [20] * 8
+    assert played.column("end") == ["terminated"] * 8
+
+
+@pytest.mark.parametrize("mode", ["next_step", "same_step"])
+def test_waiting_for_an_autoreset_takes_nothing_of_an_episodes_seconds(tmp_path: Path, mode: str) -> None:
+    """An episode that was ended after 0.1 s leaves a lane to wait until 0.24 s are over."""
+    given = {"episodes": 3, "max_episode_seconds": 0.1, "is_probed": False, "env_args": (f"mode={mode}",)}
+    played = play(tmp_path, "idle", "durable_toys:Naps", **given)
+    assert played.column("end") == ["time_cap"] * 3
+    assert min(played.column("length")) >= 3
