@@ -133,18 +133,21 @@ def _piece(piece: Piece) -> str:
     text = f"{piece.role} from {_from(piece.source)}"
     if piece.is_field:
         text += f"[{piece.offset}:{piece.offset + piece.src_dim}]"
-    steps = []
+    steps = _turned(piece)
     if piece.decode is not None:
         steps.append("decoded by a function of the policy's")
-    if piece.src_encoding != piece.dst_encoding:
-        form = ", sign kept" if piece.keeps_sign else ""
-        steps.append(f"{piece.src_encoding} to {piece.dst_encoding}{form}")
     if piece.index is not None:
         steps.append(f"only number {piece.index}")
     elif piece.dim is not None:
         steps.append(f"the first {piece.dim}")
     steps += _scaling(piece.src_range, piece.dst_range, piece.statistics, piece.affine)
     return ", ".join([text, *steps])
+
+
+def _turned(part: Piece | Segment) -> list[str]:
+    if part.src_encoding == part.dst_encoding:
+        return []
+    return [f"{part.src_encoding} to {part.dst_encoding}{', sign kept' if part.keeps_sign else ''}"]
 
 
 def _scaling(source: Ends | None, target: Ends | None, statistics: str, affine: Affine | None) -> list[str]:
@@ -175,12 +178,13 @@ def _segment(segment: Segment) -> Explanation:
         steps += _corrections(segment.model_scale, segment.model_invert, None, "the model's")
         steps.append(_selection(segment))
         return Explanation(segment.role, f"{segment.count} values", tuple(steps))
+    scaling = _scaling(segment.src_range, segment.dst_range, segment.statistics, segment.affine)
+    # Statistics are of what the model puts out; ranges are of what the environment takes.
+    steps += scaling if segment.statistics else []
     if segment.encode is not None:
         steps.append("encoded by a function of the policy's")
-    if segment.src_encoding != segment.dst_encoding:
-        form = ", sign kept" if segment.keeps_sign else ""
-        steps.append(f"{segment.src_encoding} to {segment.dst_encoding}{form}")
-    steps += _scaling(segment.src_range, segment.dst_range, segment.statistics, segment.affine)
+    steps += _turned(segment)
+    steps += [] if segment.statistics else scaling
     if segment.reference is not None:
         verb = "plus" if segment.sign > 0 else "minus"
         steps.append(f"{verb} the observed {segment.reference.role}")
