@@ -177,7 +177,8 @@ def _segment(segment: Segment) -> Explanation:
     if segment.select:
         steps += _corrections(segment.model_scale, segment.model_invert, None, "the model's")
         steps.append(_selection(segment))
-        return Explanation(segment.role, f"{segment.count} values", tuple(steps))
+        values = f"{width} of {segment.count} values" + (" each" if segment.width > 1 else "")
+        return Explanation(segment.role, values, tuple(steps))
     scaling = _scaling(segment.src_range, segment.dst_range, segment.statistics, segment.affine)
     # Statistics are of what the model puts out; ranges are of what the environment takes.
     steps += scaling if segment.statistics else []

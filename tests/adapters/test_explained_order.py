@@ -147,3 +147,21 @@ def test_what_is_printed_of_a_state_gives_what_is_seen(part: dict[str, Any]) -> 
     for step in steps:
         made = made[: int(step.split()[-1])] if step.startswith("the first") else carried_out(step, made, {})
     assert seen.tolist() == pytest.approx(made.tolist(), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("action", "model", "shape"),
+    [
+        (spaces.MultiBinary(2), drive(dim=2, select="threshold", threshold=0.5), "2 numbers of 2 values each"),
+        (spaces.MultiDiscrete([5, 5, 5]), drive(dim=3, select="index"), "3 numbers of 5 values each"),
+        (spaces.MultiBinary(1), drive(select="index"), "1 number of 2 values"),
+        (spaces.Discrete(3), drive(dim=3, select="argmax"), "1 number of 3 values"),
+        (box(-1, 1, 2), drive(dim=2), "2 numbers"),
+        (box(-1, 1, 1), drive(), "1 number"),
+    ],
+)
+def test_a_component_is_said_to_have_as_many_numbers_as_are_sent(
+    action: spaces.Space[Any], model: Any, shape: str
+) -> None:
+    plan = paired(drive(dim=view_of(action).size), model, action).action
+    assert explain_action(plan)[0].shape == shape
