@@ -140,6 +140,17 @@ def test_bilinear_is_what_opencv_gives(
     assert np.abs(found - as_bytes).max() <= 1
 
 
+def test_bytes_of_opencv_s_own_are_off_by_one_in_about_a_tenth():
+    """What `docs/adapters.md` says: of the two, ours are the nearest bytes to what OpenCV gives in floats."""
+    image = random_images(0, (48, 64, 3), np.uint8)
+    exact = cv2.resize(image.astype(float), (50, 30), interpolation=cv2.INTER_LINEAR)
+    theirs = cv2.resize(image, (50, 30), interpolation=cv2.INTER_LINEAR)
+    ours = resize(image[None], (30, 50), "bilinear")[0]
+    assert 0.05 < (theirs != np.rint(exact)).mean() < 0.2
+    assert (ours != np.rint(exact)).mean() < 0.01
+    assert np.abs(theirs - exact).max() > np.abs(ours - exact).max()
+
+
 def test_bilinear_rounds_half_to_even():
     """Between 0 and 1, and 1 and 2, two bytes lie in the middle: 0.5 becomes 0, 1.5 becomes 2."""
     image = np.array([[[0], [1]], [[0], [1]]], np.uint8)

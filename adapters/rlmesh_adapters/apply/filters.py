@@ -35,8 +35,9 @@ def resize(
 
     images: (M, H, W, C) uint8, float32 or float64. Bytes are rounded at the end, floats are not rounded.
     size: (h, w) of the result.
-    resample: `bilinear` is OpenCV's `INTER_LINEAR`: four pixels around the half-pixel centre, not antialiased;
-        bytes are rounded half to even. `bilinear_aa` is Pillow's `BILINEAR`: a triangle as wide as the reduction.
+    resample: `bilinear` is OpenCV's `INTER_LINEAR` of floats: four pixels around the half-pixel centre, not
+        antialiased; bytes are rounded half to even. `bilinear_aa` is Pillow's `BILINEAR`: a triangle as wide as
+        the reduction.
     fit: `stretch` to `size`; `crop` fills it and cuts off what is over; `pad` fits into it, the rest is 0.
     out: (M, h, w, C), contiguous, of the dtype of `images`: where the result goes; None for new memory.
     Returns (M, h, w, C) of the dtype of `images`; `images` itself where they have the size already.
@@ -142,7 +143,7 @@ def _opencv_resampler(cv2: Any) -> Resampler:
         if image.dtype != np.uint8:
             cv2.resize(image, (width, height), dst=result, interpolation=cv2.INTER_LINEAR)
             return
-        # Of 16 bits OpenCV rounds half to even; for bytes it has a way of its own, slower, which rounds half up.
+        # Of 16 bits OpenCV rounds half to even; for bytes it has a way of its own, slower, which drops low bits.
         source = buffers.take("source", image.shape, np.uint16)
         resized = buffers.take("resized", result.shape, np.uint16)
         np.copyto(source, image)
