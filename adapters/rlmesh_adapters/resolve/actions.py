@@ -10,15 +10,16 @@ import msgspec
 from rlmesh_adapters.documents.actions import Action, Actuator, is_given
 from rlmesh_adapters.documents.encodings import CustomEncoding
 from rlmesh_adapters.documents.spec import State
-from rlmesh_adapters.plans import ActionPlan, Affine, Ends, Piece, Segment
+from rlmesh_adapters.plans import ActionPlan, Piece, Segment
 from rlmesh_adapters.roles import fixed_width, nearest_role, quoted
 from rlmesh_adapters.rotations import WIDTHS
 from rlmesh_adapters.spaces import SpaceView
 
+from .action_ranges import action_affine
 from .errors import ResolveError
 from .features import Drive, Features, Note
 from .join import check_fill
-from .ranges import affine, is_usable, is_zero_width, map_range, show_ends, widths_fit
+from .ranges import is_usable
 from .states import plan_piece
 
 _WHERE = "model_spec.output"
@@ -194,8 +195,9 @@ def _numbers(
     if env.clip and drive.range is None:
         raise _unsupported(f"{name}: clip needs a range", "declare `range` in the env tags")
     sign, reference = _reference(model, env, name, features)
+    is_converted = encode is not None or source != target
     model_range, env_range = model.range, drive.range
-    if model_range == env_range:
+    if is_converted or model_range == env_range:
         model_range = env_range = None
     segment = Segment(
         role=env.role or "",
@@ -209,7 +211,7 @@ def _numbers(
         src_range=model_range,
         dst_range=env_range,
         statistics=model.normalize.kind if model.normalize is not None else "",
-        affine=_affine(model, drive, name, notes),
+        affine=action_affine(model, drive, name, notes, is_converted=is_converted),
         model_scale=model.scale,
         model_invert=model.invert,
         model_threshold=model.threshold,
@@ -315,43 +317,3 @@ def _reference(model: Actuator, env: Actuator, name: str, features: Features) ->
             where=_WHERE,
         )
     return (-1 if model.mode == "absolute" else 1), piece
-
-
-def _affine(model: Actuator, drive: Drive, name: str, notes: list[Note]) -> Affine | None:
-    if model.normalize is not None:
-        centre, spread = model.normalize.ends()
-        if len(centre) != model.dim:
-            raise ResolveError(
-                "DimMismatch", f"{name}: statistics of {len(centre)} numbers for {model.dim} dims", where=_WHERE
-            )
-        return affine(spread, centre)
-    if not widths_fit(model.range, drive.actuator.dim):
-        raise ResolveError("DimMismatch", f"{name}: range has other dims than {drive.actuator.dim}", where=_WHERE)
-    if model.range is None:
-        if drive.range is not None and not _is_unit(drive.range):
-            notes.append(
-                Note(
-                    "action-range-unused",
-                    "info",
-                    f"{name}: env range {show_ends(drive.range)} is known but the model declares none; "
-                    "its numbers are sent as they are",
-                )
-            )
-        return None
-    if drive.range is None:
-        raise ResolveError(
-            "Unsupported",
-            f"{name}: the model declares range {show_ends(model.range)}, but the env gives no finite range to map "
-            "it into",
-            where=_WHERE,
-            mend="declare `range` in the env tags, or drop the model's",
-        )
-    if model.range == drive.range:
-        return None
-    if is_zero_width(model.range):
-        raise _unsupported(f"{name}: the model's range {show_ends(model.range)} has no width", "correct it")
-    return map_range(model.range, drive.range)
-
-
-def _is_unit(ends: Ends) -> bool:
-    return ends == (-1.0, 1.0)

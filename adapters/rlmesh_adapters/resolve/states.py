@@ -149,7 +149,8 @@ def _piece(part: State, found: StateFeature, name: str, where: str, notes: list[
     width = 1 if part.index is not None else part.dim if part.dim is not None else full
     if law is not None and found.width != law:
         raise ResolveError("DimMismatch", f'{name}: role "{part.role}" is {law}-D by convention', where=where)
-    source_range = found.range if source == target else None
+    # The environment's range is of its own numbers, not of those that they are converted to.
+    source_range = found.range if source == target and decode is None else None
     return Piece(
         role=part.role,
         source=found.source,
