@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from .corrections import corrections
 from .paths import NodePath, show_path
 from .plans import (
     ActionPlan,
@@ -175,7 +176,7 @@ def _segment(segment: Segment) -> Explanation:
         return Explanation(segment.role or "(no role)", width, (f"always {segment.fill:g}: {why}",))
     steps = [f"model[{segment.start}:{segment.stop}]"]
     if segment.select:
-        steps += _corrections(segment.model_scale, segment.model_invert, None, "the model's")
+        steps += _corrections(segment)
         steps.append(_selection(segment))
         values = f"{width} of {segment.count} values" + (" each" if segment.width > 1 else "")
         return Explanation(segment.role, values, tuple(steps))
@@ -189,8 +190,7 @@ def _segment(segment: Segment) -> Explanation:
     if segment.reference is not None:
         verb = "plus" if segment.sign > 0 else "minus"
         steps.append(f"{verb} the observed {segment.reference.role}")
-    steps += _corrections(segment.model_scale, segment.model_invert, segment.model_threshold, "the model's")
-    steps += _corrections(segment.scale, segment.invert, segment.threshold, "the environment's")
+    steps += _corrections(segment)
     if segment.is_binary:
         steps.append("snapped to -1 or +1")
     if segment.clip is not None:
@@ -207,13 +207,10 @@ def _selection(segment: Segment) -> str:
     return f"{last} from {segment.model_threshold:g} on, else {segment.low}"
 
 
-def _corrections(scale: float | None, invert: bool, threshold: float | None, whose: str) -> Iterator[str]:
-    if scale is not None:
-        yield f"* {scale:g} ({whose} scale)"
-    if invert:
-        yield f"negated ({whose} invert)"
-    if threshold is not None:
-        yield f"- {threshold:g} ({whose} threshold)"
+def _corrections(segment: Segment) -> Iterator[str]:
+    for step in corrections(segment):
+        does = {"scale": f"* {step.value:g}", "invert": "negated", "threshold": f"- {step.value:g}"}[step.field]
+        yield f"{does} (the {step.whose}'s {step.field})"
 
 
 def _ends(ends: Ends) -> str:

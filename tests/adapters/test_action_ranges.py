@@ -90,3 +90,95 @@ def test_a_range_of_what_a_function_decodes_does_nothing_either() -> None:
     route = box(-2, 2, 3), tag("x/r", encoding="axis_angle"), wanted
     assert notes_of(resolved(*route)) == [("info", "state-range-unused")]
     assert assembled(np.array([VECTOR], np.float32), *route)[0].tolist() == pytest.approx([0.2, 0.4, 0.6])
+
+
+@pytest.mark.parametrize(
+    ("env", "model", "action", "outputs", "all_sent", "words"),
+    [
+        (
+            drive(),
+            drive(range=[-1, 1], invert=True),
+            box(0, 0.08, 1),
+            [-1, -0.5, 0, 0.5, 1],
+            {0.0},
+            "action role \"x/a\": the model's range becomes (0, 0.08) first, the environment's; "
+            "by the model's invert that is -0.08 to 0, of which the environment's range holds one number at most",
+        ),
+        (
+            drive(binary=True),
+            drive(range=[0, 1], threshold=0.5),
+            box(0, 0.08, 1),
+            [0, 0.4, 0.6, 1],
+            {0.0},
+            "by the model's threshold and the snap to -1 or +1 that is always -1",
+        ),
+        (
+            drive(range=[-1, 1], binary=True, threshold=1.5),
+            drive(range=[0, 1]),
+            free(1),
+            [0, 0.5, 1],
+            {-1.0},
+            "by the environment's threshold and the snap to -1 or +1 that is always -1",
+        ),
+        (
+            drive(binary=True),
+            drive(range=[0, 1]),
+            box(0, 1, 1),
+            [0, 0.5, 1],
+            {1.0},
+            "snap to -1 or +1 that is always 1",
+        ),
+        (
+            drive(scale=3, invert=True),
+            drive(range=[0, 1], scale=2),
+            box(2, 4, 1),
+            [0, 0.5, 1],
+            {2.0},
+            "by the model's scale, the environment's scale and the environment's invert that is -24 to -12",
+        ),
+        (drive(), drive(range=[-1, 1], scale=0), box(-2, 2, 1), [-1, 0, 1], {0.0}, "scale that is always 0"),
+    ],
+)
+def test_what_can_only_come_to_one_value_is_a_caution(
+    env: Any, model: Any, action: Any, outputs: list[float], all_sent: set[float], words: str
+) -> None:
+    """Section 7.6: the range is mapped first, so scale, invert and threshold are of the environment's numbers."""
+    route = paired(env, model, action)
+    assert notes_of(route) == [("caution", "action-constant")]
+    assert words in route.notes[0].message
+    assert {sent(value, env, model, action)[0] for value in outputs} == all_sent
+
+
+def test_the_number_that_can_only_come_to_one_value_is_named() -> None:
+    space = spaces.Box(np.array([-1, 0], np.float32), np.array([1, 0.5], np.float32))
+    route = paired(drive(dim=2), drive(dim=2, range=[-1, 1], invert=True), space)
+    assert notes_of(route) == [("caution", "action-constant")]
+    assert route.notes[0].message.startswith(
+        'action role "x/a", number 1: the model\'s range becomes (0, 0.5) first'
+    )
+
+
+@pytest.mark.parametrize(
+    ("env", "model", "action"),
+    [
+        (drive(), drive(range=[0, 1], invert=True), box(-1, 1, 1)),
+        (drive(), drive(range=[0, 1]), box(0, 0.08, 1)),
+        (drive(binary=True), drive(range=[0, 1]), box(-1, 1, 1)),
+        (drive(binary=True), drive(range=[0, 1], threshold=0.04), box(0, 0.08, 1)),
+        (drive(range=[-1, 1], binary=True, threshold=0.5), drive(range=[0, 1]), free(1)),
+        (drive(scale=2), drive(range=[0, 1]), box(0, 0.08, 1)),
+        (drive(), drive(range=[0, 1], invert=True), box(3, 3, 1)),
+        (drive(), drive(invert=True), box(0, 1, 1)),
+        (drive(**AXIS, invert=True), drive(**QUAT, range=[-1, 1]), box(0, 4, 3)),
+        (drive(), drive(normalize={"kind": "min_max", "min": [-0.08], "max": [0]}, invert=True), box(0, 0.08, 1)),
+    ],
+)
+def test_what_comes_to_several_values_or_to_unknown_ones_is_no_caution(env: Any, model: Any, action: Any) -> None:
+    assert "action-constant" not in [code for _, code in notes_of(paired(env, model, action))]
+
+
+def test_a_gripper_is_turned_round_by_statistics() -> None:
+    """What `docs/adapters.md` advises: -1 opens to 0.08, 1 closes to 0."""
+    model = drive(normalize={"kind": "min_max", "min": [-0.08], "max": [0]}, invert=True)
+    found = [sent(value, drive(), model, box(0, 0.08, 1))[0] for value in (-1, -0.5, 0, 0.5, 1)]
+    assert found == pytest.approx([0.08, 0.06, 0.04, 0.02, 0])

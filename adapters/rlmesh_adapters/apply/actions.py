@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from rlmesh_adapters.corrections import corrected, corrections
 from rlmesh_adapters.plans import ActionPlan, Segment
 from rlmesh_adapters.rotations import WIDTHS
 from rlmesh_adapters.spaces import SpaceView
@@ -237,18 +238,7 @@ class _SegmentStage:
         self.use = Use(role=segment.role)
         self.before: _Array = np.empty(0)
         self._scale, self._offset = factors(segment.affine)
-        steps: list[tuple[str, float]] = []
-        for scale, invert, threshold in (
-            (segment.model_scale, segment.model_invert, segment.model_threshold),
-            (segment.scale, segment.invert, segment.threshold),
-        ):
-            if scale is not None:
-                steps.append(("*", scale))
-            if invert:
-                steps.append(("*", -1.0))
-            if threshold is not None and not segment.select:
-                steps.append(("-", threshold))
-        self._steps = steps
+        self._steps = corrections(segment)
         self._is_all = is_all
         self._values = frozenset(range(segment.low, segment.low + min(segment.count, _MOST_VALUES)))
 
@@ -257,7 +247,7 @@ class _SegmentStage:
         segment = self.segment
         part = flat if self._is_all else flat[:, segment.start : segment.stop]
         if segment.select:
-            return self._selected(self._corrected(part)), None
+            return self._selected(corrected(part, self._steps, is_binary=False)), None
         if self._scale is not None and segment.statistics:
             # Statistics are of what the model puts out; ranges are of what the environment takes.
             part = scaled(part, self._scale, self._offset, False)
@@ -271,22 +261,12 @@ class _SegmentStage:
             part = part + segment.sign * origin
             if segment.is_binary and not np.isfinite(part).all():
                 raise _not_finite(part, part)
-        part = self._corrected(part)
-        if segment.is_binary:
-            # A tie is what the sign of its zero says: it stands on the positive side, and an inversion turns that.
-            part = np.copysign(1.0, part)
+        part = corrected(part, self._steps, is_binary=segment.is_binary)
         if segment.clip is None:
             return part, None
         # To be counted when all clipping is done.
         self.before = part
         return _clip(part, *segment.clip)
-
-    def _corrected(self, part: _Array) -> _Array:
-        if self.segment.is_binary:
-            part = part + 0.0  # of a negative zero it makes a positive one
-        for step, value in self._steps:
-            part = part * value if step == "*" else part - value
-        return part
 
     def _converted(self, part: _Array) -> _Array:
         segment = self.segment

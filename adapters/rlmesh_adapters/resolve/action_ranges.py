@@ -1,9 +1,12 @@
-"""Ranges of an action: the map from the model's to the environment's, or from its statistics."""
+"""Ranges of an action: the map from the model's to the environment's, and what corrections leave of it."""
 
 from __future__ import annotations
 
+import numpy as np
+
+from rlmesh_adapters.corrections import corrected, corrections
 from rlmesh_adapters.documents.actions import Actuator
-from rlmesh_adapters.plans import Affine, Ends
+from rlmesh_adapters.plans import Affine, Ends, Segment
 
 from .errors import ResolveError
 from .features import Drive, Note
@@ -70,6 +73,42 @@ def action_affine(
             mend="correct it",
         )
     return map_range(model.range, drive.range)
+
+
+def constant_note(segment: Segment, drive: Drive, name: str) -> Note | None:
+    """Return what is to be said where a range is mapped, and what comes after leaves one value of it; else None.
+
+    segment: of a model that declares a range, so that its numbers are the environment's `drive.range` by now.
+    """
+    steps = corrections(segment)
+    if drive.range is None or not (steps or segment.is_binary):
+        return None
+    low, high = np.broadcast_arrays(*(np.atleast_1d(np.asarray(end, float)) for end in drive.range))
+    # Every step keeps the order of numbers or turns it round, so the ends say what lies between them.
+    ends = np.stack([corrected(end, steps, is_binary=segment.is_binary) for end in (low, high)])
+    taken = np.clip(ends, low, high)
+    places = np.flatnonzero((taken[0] == taken[1]) & (low < high)).tolist()
+    if not places:
+        return None
+    place = places[0]
+    causes = [f"the {step.whose}'s {step.field}" for step in steps]
+    causes += ["the snap to -1 or +1"] if segment.is_binary else []
+    least, most = np.sort(ends[:, place] + 0.0).tolist()
+    left = (
+        f"always {least:g}"
+        if least == most
+        else f"{least:g} to {most:g}, of which the environment's range holds one number at most"
+    )
+    return Note(
+        "action-constant",
+        "caution",
+        f"{name}{f', number {place}' if low.size > 1 else ''}: the model's range becomes "
+        f"({low[place]:g}, {high[place]:g}) first, the environment's; by {_listed(causes)} that is {left}",
+    )
+
+
+def _listed(causes: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(causes[:-1]), causes[-1])))
 
 
 def _is_unit(ends: Ends) -> bool:

@@ -15,7 +15,7 @@ from rlmesh_adapters.roles import fixed_width, nearest_role, quoted
 from rlmesh_adapters.rotations import WIDTHS
 from rlmesh_adapters.spaces import SpaceView
 
-from .action_ranges import action_affine
+from .action_ranges import action_affine, constant_note
 from .errors import ResolveError
 from .features import Drive, Features, Note
 from .join import check_fill
@@ -227,6 +227,9 @@ def _numbers(
             "look for ends that are as good as infinite",
         )
     if reference is None:
+        if model.range is not None and not is_converted:
+            note = constant_note(segment, drive, name)
+            notes += [] if note is None else [note]
         return segment
     if segment.affine is not None and model.normalize is None:
         raise _unsupported(f"{name}: a range is mapped and a reference is used", "state both ranges in one unit")
