@@ -11,6 +11,7 @@ import msgspec
 from .judgement.binomial import blaker, exact, wilson
 from .judgement.bootstrap import bca
 from .judgement.intervals import Interval
+from .repeats import scaled, thinned
 from .schema import Route
 
 #: How the interval of a rate is made, by name.
@@ -32,17 +33,30 @@ class Estimator(msgspec.Struct, frozen=True, kw_only=True):
     method: str = "exact"
     wants_iqm: bool = False
 
-    def rate(self, successes: int, n: int) -> Interval:
-        """Return the interval of k successes among n episodes, n at least 1."""
-        return RATE_INTERVALS[self.method](successes, n, self.confidence)
+    def rate(self, successes: int, n: int, effective: int | None = None) -> Interval:
+        """Return the interval of k successes among n episodes, n at least 1.
 
-    def mean(self, values: Sequence[float]) -> Interval | None:
-        """Return the bootstrap interval of a mean, None where there is none."""
-        return bca(values, confidence=self.confidence)
+        effective: how many of them say as much as all, see rlmesh_cli.repeats; None is all. Their successes are
+        rounded down for the lower end and up for the upper one.
+        """
+        make = RATE_INTERVALS[self.method]
+        if effective is None or effective == n:
+            return make(successes, n, self.confidence)
+        low, high = (make(k, effective, self.confidence) for k in scaled(successes, n, effective))
+        return msgspec.structs.replace(low, high=high.high)
 
-    def iqm(self, values: Sequence[float]) -> Interval | None:
+    def mean(self, values: Sequence[float], effective: int | None = None) -> Interval | None:
+        """Return the bootstrap interval of a mean, None where there is none; effective: as for rates."""
+        return self._bootstrap(values, "mean", effective)
+
+    def iqm(self, values: Sequence[float], effective: int | None = None) -> Interval | None:
         """Return the bootstrap interval of the interquartile mean, None where there is none."""
-        return bca(values, statistic="iqm", confidence=self.confidence)
+        return self._bootstrap(values, "iqm", effective)
+
+    def _bootstrap(self, values: Sequence[float], statistic: str, effective: int | None) -> Interval | None:
+        is_whole = effective is None or effective == len(values)
+        sample = values if is_whole else thinned(values, effective or 0)
+        return bca(sample, statistic=statistic, confidence=self.confidence)
 
 
 DEFAULT_ESTIMATOR = Estimator()

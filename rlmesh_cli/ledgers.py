@@ -9,12 +9,14 @@ import msgspec
 from .episodes import EpisodeResult
 from .judgement.intervals import Interval
 from .outcomes import HELD_STEPS, SuccessRule
+from .repeats import effective_count
 
 
 class StartLedger(msgspec.Struct, frozen=True, kw_only=True):
     """From how many different starts the episodes were played.
 
     known: episodes whose reset went well. distinct: different first observations and infos among them.
+    effective: how many of the episodes intervals count, see rlmesh_cli.repeats.
     are_repeats: whether some start came twice, and every such episode took the same actions and was paid the
     same: then the run knows no more than one episode a start would tell.
     """
@@ -22,6 +24,7 @@ class StartLedger(msgspec.Struct, frozen=True, kw_only=True):
     known: int
     distinct: int
     are_repeats: bool
+    effective: int
 
 
 class Meaning(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,37 +63,25 @@ def start_ledger(rows: Sequence[EpisodeResult]) -> StartLedger:
     courses: dict[str | None, set[Hashable]] = {}
     for row in known:
         courses.setdefault(row.start_hash, set()).add(row.course)
-    is_one_each = all(len(found) == 1 for found in courses.values())
-    return StartLedger(
-        known=len(known), distinct=len(courses), are_repeats=len(courses) < len(known) and is_one_each
-    )
+    are_repeats = len(courses) < len(known) and all(len(found) == 1 for found in courses.values())
+    count = effective_count([row.start_hash for row in known]) if are_repeats else len(known)
+    return StartLedger(known=len(known), distinct=len(courses), are_repeats=are_repeats, effective=count)
 
 
-def independent(rows: Sequence[EpisodeResult], starts: StartLedger) -> Sequence[EpisodeResult]:
-    """Return the rows that an interval may count: one a start where the others repeat it, else all."""
-    if not starts.are_repeats:
-        return rows
-    seen: set[str] = set()
-    kept = []
-    for row in rows:
-        # An episode that has no start repeats none.
-        if row.start_hash is None or row.start_hash not in seen:
-            kept.append(row)
-        if row.start_hash is not None:
-            seen.add(row.start_hash)
-    return kept
+def effective(rows: Sequence[EpisodeResult], starts: StartLedger) -> int:
+    """Return how many of some rows an interval may count: fewer where they repeat one another, else all."""
+    return effective_count([row.start_hash for row in rows]) if starts.are_repeats else len(rows)
 
 
 def meanings(
     rows: Sequence[EpisodeResult],
     rule: SuccessRule,
     *,
-    interval: Callable[[int, int], Interval],
-    counted: Sequence[EpisodeResult] | None = None,
+    interval: Callable[[int, Sequence[EpisodeResult]], Interval],
 ) -> tuple[Meaning, ...]:
     """Count success by every meaning of the word; empty if nothing was measured.
 
-    rows: of finished episodes. interval: of k successes among n; counted: of these rows, if not of all.
+    rows: of finished episodes. interval: of k successes among some rows.
     """
     steps = rule.steps if rule.when == "held" else HELD_STEPS
     flags: dict[str, Callable[[EpisodeResult], bool | None]] = {
@@ -105,18 +96,16 @@ def meanings(
         flags = {"return": lambda row: row.success, **flags}
     found = []
     for name, flag in flags.items():
-        values = [flag(row) for row in rows]
-        known = [value for value in values if value is not None]
-        sample = known if counted is None else [value for row in counted if (value := flag(row)) is not None]
-        successes = sum(known)
+        known = [row for row in rows if flag(row) is not None]
+        successes = sum(flag(row) is True for row in known)
         found.append(
             Meaning(
                 name=name,
                 successes=successes,
                 known=len(known),
-                unmeasured=len(values) - len(known),
+                unmeasured=len(rows) - len(known),
                 is_declared=name == declared,
-                interval=interval(sum(sample), len(sample)) if sample else None,
+                interval=interval(successes, known) if known else None,
             )
         )
     return tuple(found) if any(meaning.known for meaning in found) else ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -12,7 +12,7 @@ from .episodes import EpisodeResult
 from .estimating import DEFAULT_ESTIMATOR, Estimator
 from .judgement.bootstrap import interquartile_mean
 from .judgement.intervals import Interval
-from .ledgers import ChunkLedger, Meaning, StartLedger, chunk_ledger, independent, meanings, start_ledger
+from .ledgers import ChunkLedger, Meaning, StartLedger, chunk_ledger, effective, meanings, start_ledger
 from .outcomes import SuccessRule
 
 
@@ -39,8 +39,8 @@ class SuccessCount(msgspec.Struct, frozen=True, kw_only=True):
     successes: of the finished episodes that reported. failures: the others of them.
     unknown: finished, nothing reported. errored: not finished.
     rate: successes over all whose outcome is known, an errored episode being a failure; None if nothing was
-    reported. rate_completed: without the errored ones. interval: of `rate`, from one episode a start where
-    episodes only repeat one another.
+    reported. rate_completed: without the errored ones. interval: of `rate`; of fewer episodes where they only
+    repeat one another, see rlmesh_cli.repeats.
     worst, best: the rate if every episode that errored or did not report had failed, and if each had succeeded.
     any, at_reset: episodes in which success was true at some step, and at the reset already.
     """
@@ -102,50 +102,48 @@ def summarise(
     finished = [row for row in rows if not row.is_error]
     ends = Counter(row.end for row in rows)
     starts = start_ledger(rows)
-    counted = independent(rows, starts)
-    counted_finished = [row for row in counted if not row.is_error]
+
+    def rate(successes: int, among: Sequence[EpisodeResult]) -> Interval:
+        return estimator.rate(successes, len(among), effective(among, starts))
+
+    def judged_spread(value_of: Callable[[EpisodeResult], float | None]) -> Spread | None:
+        known = [(row, value) for row in finished if (value := value_of(row)) is not None]
+        count = effective([row for row, _ in known], starts)
+        return spread([value for _, value in known], estimator=estimator, effective=count)
+
     return Summary(
         episodes=len(rows),
         planned=planned,
         errors=len(rows) - len(finished),
-        returns=spread(
-            [row.return_ for row in finished],
-            estimator=estimator,
-            counted=[row.return_ for row in counted_finished],
-        ),
+        returns=judged_spread(lambda row: row.return_),
         lengths=spread([float(row.length) for row in finished]),
         ends=dict(sorted(ends.items(), key=lambda item: -item[1])),
-        success=_success(rows, counted, rule, estimator),
+        success=_success(rows, rule, rate),
         policy_calls=sum(row.policy_calls for row in rows),
         clipped_actions=sum(row.clipped_actions for row in rows),
         clipped_episodes=sum(row.clipped_actions > 0 for row in rows),
         steps=sum(row.length for row in rows),
         retried=sum(row.attempts > 1 for row in rows),
-        metrics={
-            name: spread(_reported(finished, name), estimator=estimator, counted=_reported(counted_finished, name))
-            for name in metrics
-        },
-        meanings=meanings(finished, rule, interval=estimator.rate, counted=counted_finished),
+        metrics={name: judged_spread(_reader(name)) for name in metrics},
+        meanings=meanings(finished, rule, interval=rate),
         starts=starts,
         chunks=chunk_ledger(rows),
     )
 
 
-def _reported(rows: Sequence[EpisodeResult], name: str) -> list[float]:
-    values = (row.metrics.get(name) for row in rows)
-    return [value for value in values if value is not None]
+def _reader(name: str) -> Callable[[EpisodeResult], float | None]:
+    return lambda row: row.metrics.get(name)
 
 
 def spread(
-    values: Sequence[float], *, estimator: Estimator | None = None, counted: Sequence[float] | None = None
+    values: Sequence[float], *, estimator: Estimator | None = None, effective: int | None = None
 ) -> Spread | None:
     """Return mean, standard deviation, median and extremes; None for no values, nan where a value is.
 
-    estimator: makes the intervals; counted: of these values, if not of all.
+    estimator: makes the intervals. effective: how many of the values they count, None is all.
     """
     if not values:
         return None
-    sample = values if counted is None else counted
     if any(map(math.isnan, values)):  # it has no place in an order: nothing is known of the rest either
         unknown = math.nan
         return Spread(
@@ -157,16 +155,21 @@ def spread(
             max=unknown,
             iqm=unknown,
         )
+    mean, iqm = _mean(values), interquartile_mean(values)
+    interval = None if estimator is None else estimator.mean(values, effective)
+    wants_iqm = estimator is not None and estimator.wants_iqm
+    iqm_interval = estimator.iqm(values, effective) if estimator is not None and wants_iqm else None
     return Spread(
         n=len(values),
-        mean=_mean(values),
+        mean=mean,
         std=_deviation(values) if len(values) > 1 else None,
         median=_median(values),
         min=min(values),
         max=max(values),
-        iqm=interquartile_mean(values),
-        interval=None if estimator is None else estimator.mean(sample),
-        iqm_interval=estimator.iqm(sample) if estimator is not None and estimator.wants_iqm else None,
+        iqm=iqm,
+        # Of fewer values than all, the mean is not quite that of all.
+        interval=None if interval is None else interval.reaching(mean),
+        iqm_interval=None if iqm_interval is None else iqm_interval.reaching(iqm),
     )
 
 
@@ -204,14 +207,16 @@ def _median(values: Sequence[float]) -> float:
 
 
 def _success(
-    rows: Sequence[EpisodeResult], counted: Sequence[EpisodeResult], rule: SuccessRule, estimator: Estimator
+    rows: Sequence[EpisodeResult],
+    rule: SuccessRule,
+    interval: Callable[[int, Sequence[EpisodeResult]], Interval],
 ) -> SuccessCount:
     finished = [row for row in rows if not row.is_error]
     successes = sum(row.success is True for row in finished)
     failures = sum(row.success is False for row in finished)
     errored = len(rows) - len(finished)
     known = successes + failures
-    judged = [row for row in counted if row.is_error or row.success is not None]
+    judged = [row for row in rows if row.is_error or row.success is not None]
     return SuccessCount(
         rule=rule.describe(),
         sources=tuple(sorted({row.success_source for row in finished if row.success_source})),
@@ -221,7 +226,7 @@ def _success(
         errored=errored,
         rate=successes / (known + errored) if known else None,
         rate_completed=successes / known if known else None,
-        interval=estimator.rate(sum(row.success is True for row in judged), len(judged)) if known else None,
+        interval=interval(successes, judged) if known else None,
         worst=successes / len(rows) if known else None,
         best=(successes + len(rows) - known) / len(rows) if known else None,
         any=sum(row.success_any is True for row in finished),

@@ -78,12 +78,12 @@ class StoppingRule:
         self._until, self._gates, self._paired = until, gates, paired
         if until.width is None:
             _check_decidable(gates, has_baseline=paired is not None)
-        self._rate = BettingSequence(confidence)
+        self._rate = _Bounds(confidence)
         # One for each bound: what NEW alone did not finish counts as lost on the way to `not worse` only.
         self._differences = None
         if paired is not None:
             level = 1 - 2 * paired.alpha
-            self._differences = (BettingSequence(level), BettingSequence(level))
+            self._differences = (_Bounds(level), _Bounds(level))
         self._waiting: dict[int, EpisodeResult] = {}
         self._next = 0
         self._repeats: Repeats[EpisodeResult] = Repeats()
@@ -101,31 +101,18 @@ class StoppingRule:
                 self.stop_at = self._next
 
     def _look(self, row: EpisodeResult) -> None:
-        """Count a row and its pair, unless they only repeat one that was counted."""
+        """See a row and its pair, and count them unless they only repeat one that was counted."""
+        _see((self._rate,), _outcome(row))
         for counted in self._repeats.take(row, row.start_hash, row.course):
-            if counted.is_error:
-                self._rate.add(0.0)
-            elif counted.success is not None:
-                self._rate.add(float(counted.success))
+            _count((self._rate,), _outcome(counted))
         base = None if self._paired is None else self._paired.rows.get(row.index)
-        if base is not None:
+        if base is not None and self._differences is not None:
             # A pair repeats another one where both of its episodes do.
             has_starts = base.start_hash is not None and row.start_hash is not None
             start = (base.start_hash, row.start_hash) if has_starts else None
+            _see(self._differences, *_change(base, row))
             for pair in self._paired_repeats.take((base, row), start, (base.course, row.course)):
-                self._count_pair(*pair)
-
-    def _count_pair(self, base: EpisodeResult, row: EpisodeResult) -> None:
-        before = base.success
-        if self._differences is None or before is None:
-            return
-        low, high = self._differences
-        # From -1, 0 and 1 to the unit interval.
-        if row.is_error:
-            low.add((1 - float(before)) / 2)
-        elif row.success is not None:
-            for sequence in (low, high):
-                sequence.add((float(row.success) - float(before) + 1) / 2)
+                _count(self._differences, *_change(*pair))
 
     def _is_enough(self) -> bool:
         if self._until.width is not None:
@@ -173,6 +160,79 @@ class StoppingRule:
         if found.low > -self._paired.margin:
             return "not_worse"
         return "worse" if found.high < 0 else "inconclusive"
+
+
+class _Bounds:
+    """Bounds of a mean that may be looked at after every value; they reach to the mean of all that were seen.
+
+    Where starts came unequally often, what is counted - each once - has another mean.
+    """
+
+    def __init__(self, confidence: float) -> None:
+        self._sequence = BettingSequence(confidence)
+        self._seen, self._sum = 0, 0.0
+
+    @property
+    def n(self) -> int:
+        """How many values were counted."""
+        return self._sequence.n
+
+    @property
+    def low(self) -> float:
+        """The lower bound; 0 before any value."""
+        return self.interval.low
+
+    @property
+    def high(self) -> float:
+        """The upper bound; 1 before any value."""
+        return self.interval.high
+
+    @property
+    def interval(self) -> Interval:
+        """Both bounds."""
+        found = self._sequence.interval
+        return found.reaching(self._sum / self._seen) if self._seen > self._sequence.n else found
+
+    def see(self, value: float) -> None:
+        """Take a value in [0, 1] that is looked at, whether it counts or not."""
+        self._seen += 1
+        self._sum += value
+
+    def count(self, value: float) -> None:
+        """Let a value that was seen count."""
+        self._sequence.add(value)
+
+
+def _outcome(row: EpisodeResult) -> float | None:
+    if row.is_error:
+        return 0.0
+    return None if row.success is None else float(row.success)
+
+
+def _change(base: EpisodeResult, row: EpisodeResult) -> tuple[float | None, float | None]:
+    """Return the difference of a pair, from -1, 0 and 1 to the unit interval, for the lower and the upper bound.
+
+    What NEW alone did not finish is lost for the lower one, and does not count for the upper one.
+    """
+    before, after = base.success, row.success
+    if before is None:
+        return None, None
+    if row.is_error:
+        return (1 - float(before)) / 2, None
+    found = None if after is None else (float(after) - float(before) + 1) / 2
+    return found, found
+
+
+def _see(bounds: Sequence[_Bounds], *values: float | None) -> None:
+    for bound, value in zip(bounds, values, strict=True):
+        if value is not None:
+            bound.see(value)
+
+
+def _count(bounds: Sequence[_Bounds], *values: float | None) -> None:
+    for bound, value in zip(bounds, values, strict=True):
+        if value is not None:
+            bound.count(value)
 
 
 def rule_of(rows: Sequence[EpisodeResult], confidence: float) -> StoppingRule:

@@ -139,10 +139,10 @@ class Counting(Estimator, frozen=True, kw_only=True):
 
     method: str = "wilson"
 
-    def mean(self, values: Sequence[float]) -> None:
+    def mean(self, values: Sequence[float], effective: int | None = None) -> None:
         """Return nothing."""
 
-    def iqm(self, values: Sequence[float]) -> None:
+    def iqm(self, values: Sequence[float], effective: int | None = None) -> None:
         """Return nothing."""
 
 

@@ -113,7 +113,7 @@ def spread_text(spread: Spread | None, *, measured: int | None = None) -> str:
 def starts_text(starts: StartLedger) -> str:
     """Return from how many different starts a run was played."""
     text = f"{starts.distinct} distinct of {starts.known}"
-    return f"{text}; the others repeat them: intervals count {starts.distinct}" if starts.are_repeats else text
+    return f"{text}; the others repeat them: intervals count {starts.effective}" if starts.are_repeats else text
 
 
 def chunks_text(chunks: ChunkLedger) -> str:

@@ -17,6 +17,10 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float
     method: str
 
+    def reaching(self, value: float) -> Interval:
+        """Return the interval, made longer where it does not hold `value`."""
+        return msgspec.structs.replace(self, low=min(self.low, value), high=max(self.high, value))
+
 
 def check_confidence(confidence: float) -> None:
     """Raise ValueError for a confidence that is not between 0 and 1."""

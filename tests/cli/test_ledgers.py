@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from cli_toys import IS_SUCCESS, errored, row
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from rlmesh_cli.estimating import Estimator
-from rlmesh_cli.ledgers import chunk_ledger, independent, meanings, start_ledger
+from rlmesh_cli.ledgers import chunk_ledger, effective, meanings, start_ledger
 from rlmesh_cli.outcomes import SuccessRule
 from rlmesh_cli.stats import summarise
 
@@ -23,18 +27,73 @@ def test_ten_starts_that_are_played_five_times_are_ten():
     rows = repeated(10, 5, success=True)
     starts = start_ledger(rows)
     assert (starts.known, starts.distinct, starts.are_repeats) == (50, 10, True)
-    assert [one.index for one in independent(rows, starts)] == list(range(10))
+    assert (starts.effective, effective(rows[:20], starts)) == (10, 10)
     summary = summarise(rows, planned=50, rule=IS_SUCCESS, metrics=())
     ten = binomtest(10, 10).proportion_ci(method="exact")
     assert summary.success.interval.low == pytest.approx(ten.low, abs=1e-9)
     assert (summary.success.successes, summary.success.rate) == (50, 1.0)
 
 
+def test_starts_that_come_unequally_often_weigh_as_they_came_and_the_interval_is_about_the_rate():
+    """Of 100 episodes 80 begin in one state, and succeed; ten others begin twice each, and fail."""
+    hashes = ["often"] * 80 + [str(number) for number in range(10)] * 2
+    rows = [
+        row(index, start_hash=start, trace_hash=start, success=start == "often", return_=float(start == "often"))
+        for index, start in enumerate(hashes)
+    ]
+    summary = summarise(rows, planned=100, rule=IS_SUCCESS, metrics=())
+    # 100^2 / (80^2 + 10 * 2^2) = 1.55
+    assert (summary.starts.distinct, summary.starts.effective) == (11, 1)
+    assert summary.success.rate == 0.8
+    assert (summary.success.interval.low, summary.success.interval.high) == (0.0, 1.0)
+    assert (summary.returns.mean, summary.returns.interval) == (0.8, None)
+
+
+def test_every_third_start_coming_twice_counts_as_kish_says():
+    counts = [2, 1, 1] * 20
+    rows = [
+        row(index, start_hash=str(start), trace_hash=str(start), success=start % 2 == 0, return_=float(start))
+        for index, start in enumerate(start for start, count in enumerate(counts) for _ in range(count))
+    ]
+    summary = summarise(rows, planned=80, rule=IS_SUCCESS, metrics=())
+    assert summary.starts.effective == int(80**2 / (20 * 4 + 40))  # 53.3
+    won = sum(count for start, count in enumerate(counts) if start % 2 == 0)
+    low = binomtest(int(won * 53 / 80), 53).proportion_ci(method="exact").low
+    high = binomtest(math.ceil(won * 53 / 80), 53).proportion_ci(method="exact").high
+    assert summary.success.interval.low == pytest.approx(low, abs=1e-9)
+    assert summary.success.interval.high == pytest.approx(high, abs=1e-9)
+
+
+@given(
+    counts=st.lists(st.integers(1, 30), min_size=1, max_size=8),
+    outcomes=st.lists(st.booleans(), min_size=8, max_size=8),
+    method=st.sampled_from(["exact", "wilson", "blaker"]),
+)
+@settings(max_examples=60, deadline=None)
+def test_every_interval_holds_the_number_that_it_is_of(counts, outcomes, method):
+    starts = [start for start, count in enumerate(counts) for _ in range(count)]
+    rows = [
+        row(index, start_hash=str(start), trace_hash=str(start), success=outcomes[start], return_=float(start**2))
+        for index, start in enumerate(starts)
+    ]
+    estimator = Estimator(method=method, wants_iqm=True)
+    summary = summarise(rows, planned=len(rows), rule=IS_SUCCESS, metrics=(), estimator=estimator)
+    found = summary.success
+    assert found.interval.low <= found.rate <= found.interval.high
+    for meaning in summary.meanings:
+        assert meaning.interval.low <= meaning.successes / meaning.known <= meaning.interval.high
+    returns = summary.returns
+    if returns.interval is not None:
+        assert returns.interval.low <= returns.mean <= returns.interval.high
+        assert returns.iqm_interval.low <= returns.iqm <= returns.iqm_interval.high
+    assert summary.starts.effective <= summary.starts.distinct or not summary.starts.are_repeats
+
+
 def test_equal_first_observations_with_other_courses_are_no_repeats():
     rows = [row(index, start_hash="0" * 16, trace_hash=f"{index % 3:016x}") for index in range(9)]
     starts = start_ledger(rows)
     assert (starts.distinct, starts.are_repeats) == (1, False)
-    assert len(independent(rows, starts)) == 9
+    assert (starts.effective, effective(rows, starts)) == (9, 9)
 
 
 def test_same_actions_for_a_shorter_time_are_another_course():
@@ -57,7 +116,7 @@ def test_episodes_that_end_alike_and_are_told_apart_by_what_was_reported_are_no_
     rows = [row(index, start_hash="a", **(told if index % 2 else {})) for index in range(40)]
     starts = start_ledger(rows)
     assert (starts.distinct, starts.are_repeats) == (1, False)
-    assert len(independent(rows, starts)) == 40
+    assert (starts.effective, effective(rows, starts)) == (40, 40)
 
 
 def test_success_that_few_episodes_report_is_counted_among_those():
@@ -87,7 +146,10 @@ def test_meanings_stand_side_by_side_and_the_declared_one_is_marked(rule, declar
         row(1, success=False, success_final=False, success_any=True, success_held=2),
         row(2),
     ]
-    found = {one.name: one for one in meanings(rows, rule, interval=Estimator().rate)}
+    found = {
+        one.name: one
+        for one in meanings(rows, rule, interval=lambda won, among: Estimator().rate(won, len(among)))
+    }
     assert [name for name, one in found.items() if one.is_declared] == [declared]
     counts = {name: (one.successes, one.known, one.unmeasured) for name, one in found.items()}
     held = "held 3" if rule.when == "held" else "held 10"
@@ -98,7 +160,7 @@ def test_meanings_stand_side_by_side_and_the_declared_one_is_marked(rule, declar
 
 
 def test_nothing_measured_is_no_meaning():
-    assert meanings([row(0)], SuccessRule(), interval=Estimator().rate) == ()
+    assert meanings([row(0)], SuccessRule(), interval=lambda won, among: Estimator().rate(won, len(among))) == ()
 
 
 def test_chunks_add_up():

@@ -188,6 +188,28 @@ def test_episodes_that_only_repeat_others_are_looked_at_once():
     assert made.interval == everyone.interval
 
 
+def test_bounds_reach_to_the_rate_where_starts_come_unequally_often():
+    """Nine of ten episodes begin alike and succeed; each of the others fails, and counts as much as these."""
+    made = rule("decided", gates=(parse_gate("success_rate <= 0.6"),))
+    made.take(
+        [
+            row(index, success=index % 10 > 0, start_hash="often" if index % 10 else str(index))
+            for index in range(1_000)
+        ]
+    )
+    assert made.stop_at is None
+    assert made.interval.low < 0.1
+    assert made.interval.high == 0.9
+    base = {
+        index: row(index, success=index % 10 > 0, start_hash="often" if index % 10 else str(index))
+        for index in range(1_000)
+    }
+    worse = rule(gates=(), paired=PairedBar(rows=base, margin=0.05, alpha=0.05))
+    worse.take([row(at, success=at % 10 == 0, start_hash=base[at].start_hash) for at in range(1_000)])
+    assert worse.difference.low == pytest.approx(-0.8)
+    assert (worse.paired_verdict, worse.stop_at) == ("inconclusive", None)
+
+
 def test_what_new_did_not_finish_is_lost_on_the_way_to_not_worse_and_nothing_on_the_way_to_worse():
     known = dict.fromkeys(range(400), True)
     bar = bar_of(known, margin=0.1)
