@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -132,14 +133,15 @@ def _notes_on_pairs(comparison: Comparison) -> list[str]:
         notes.append("paired in order, for seeds could not be set: a pair has nothing in common but its place")
     if pairs.repeats:
         notes.append(f"{counted(pairs.repeats, 'more pair')} repeat these step by step and do not count")
-    for side, other in (("NEW", "BASE"), ("BASE", "NEW")):
-        errored = sum(
-            (pair.new.is_error, pair.base.is_error) == ((True, False) if side == "NEW" else (False, True))
-            for pair in pairs.pairs
-        )
-        if errored:
-            effect = "nothing shows it to be as good there" if side == "NEW" else "they do not count"
-            notes.append(f"{side} errored in {counted(errored, 'pair')} that {other} finished; {effect}")
+    errors = Counter((pair.base.is_error, pair.new.is_error) for pair in pairs.pairs)
+    if errored := errors[False, True]:
+        finished = f"{counted(errored, 'pair')} that BASE finished"
+        notes.append(f"NEW errored in {finished}; nothing shows it to be as good there")
+    if errored := errors[True, False]:
+        notes.append(f"BASE errored in {counted(errored, 'pair')} that NEW finished; they do not count")
+    if errored := errors[True, True]:
+        these = "this one" if errored == 1 else "these"
+        notes.append(f"BASE and NEW both errored in {counted(errored, 'pair')}: nothing is known of {these}")
     # What has no start errored in its reset, which is said already.
     hashes = [(pair.base.start_hash, pair.new.start_hash) for pair in pairs.pairs]
     known = [(base, new) for base, new in hashes if base is not None and new is not None]

@@ -19,6 +19,7 @@ from .row_reader import RESTORE
 from .run_reader import StoredRun, StoredRunError, find_run, read_run
 from .stored_evaluation import COUNTING, contradiction_of, summary_of
 from .streams import user_output_to_stderr
+from .wording import counted
 
 
 class CompareRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +68,7 @@ def _answer(request: CompareRequest) -> Exit:
 
     write_out(lambda: show_comparison(comparison))
     if request.wants_divergence:
-        write_out(lambda: sys.stdout.write(printable(divergence_text(found)) + "\n"))
+        write_out(lambda: sys.stdout.write(printable(divergence_text(found, comparison)) + "\n"))
     return CODES[comparison.verdict]
 
 
@@ -89,15 +90,18 @@ def _parted(comparison: Comparison) -> tuple[int, int] | None:
     for flips in (flips for metric in comparison.metrics for flips in (metric.lost, metric.gained)):
         if flips:
             return flips[0].base_index, flips[0].new_index
-    others = (pair for pair in comparison.pairs.pairs if not pair.is_identical)
+    others = (pair for pair in comparison.pairs.pairs if not pair.is_alike)
     pair = next(others, None)
     return None if pair is None else (pair.base.index, pair.new.index)
 
 
-def divergence_text(found: dict[str, Any] | None) -> str:
+def divergence_text(found: dict[str, Any] | None, comparison: Comparison) -> str:
     """Return where both runs part, in words; what is beside it in lines of its own."""
     if found is None:
-        return "first divergence: none; every pair took the same actions and was paid the same rewards"
+        errored = sum(pair.is_error for pair in comparison.pairs.pairs)
+        pairs = "every finished pair" if errored else "every pair"
+        text = f"first divergence: none; {pairs} took the same actions and was paid the same rewards"
+        return f"{text}, and {counted(errored, 'pair')} errored alike" if errored else text
     return "\n".join([f"first divergence: {found['sentence']}", *found["notes"]])
 
 

@@ -42,7 +42,7 @@ class Judging(msgspec.Struct, frozen=True, kw_only=True):
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Two runs held against one another.
 
-    is_identical: every pair has the same start, actions, rewards, length and success.
+    is_identical: every pair was finished, with the same start, actions, rewards, length and success.
     metrics: the judged ones first.
     allowed: differences of the protocol that were let pass. distinctions: what else differs, by field.
     is_sequential: whether interval and verdict come from a rule that may stop at any episode.

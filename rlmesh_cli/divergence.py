@@ -87,8 +87,9 @@ def first_divergence(
 
 
 def _is_reproduced(row: Any, take: Take) -> bool:
+    faults = [None if known.error is None else known.error.as_played for known in (row, take.row)]
     hashes = [(known.start_hash, known.trace_hash, known.length, known.end) for known in (row, take.row)]
-    return hashes[0] == hashes[1]
+    return hashes[0] == hashes[1] and faults[0] == faults[1]
 
 
 def divergence_words(divergence: Divergence) -> str:

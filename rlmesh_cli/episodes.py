@@ -50,6 +50,12 @@ class EpisodeError(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     place: str | None = None
 
+    @property
+    def as_played(self) -> str:
+        """The fault as another play has it too: without its place, as the file may have been edited elsewhere."""
+        at = "" if self.step is None else f" at step {self.step}"
+        return f"{self.phase}{at}: {_ADDRESS.sub('0x..', self.message)}"
+
 
 class Seconds(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Where an episode's time went, in seconds; what lanes did together is divided evenly among them.
@@ -111,9 +117,13 @@ class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def course(self) -> Hashable:
-        """What was done, paid and reported from start to end; equal for episodes that only repeat one another."""
+        """What was done, paid and reported from start to end; equal for episodes that only repeat one another.
+
+        Of one that could not be finished its fault is the end: the same steps to another fault are another course.
+        """
         success = self.success, self.success_final, self.success_any, self.success_held
-        return self.trace_hash, self.length, self.end, success, tuple(sorted(self.metrics.items()))
+        fault = None if self.error is None else self.error.as_played
+        return self.trace_hash, self.length, self.end, fault, success, tuple(sorted(self.metrics.items()))
 
     @property
     def is_error(self) -> bool:
@@ -127,12 +137,8 @@ def row_without_arrangement(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def row_as_played(row: EpisodeResult) -> dict[str, Any]:
-    """Return a row's fields, for another play of the episode: how it was arranged is left out, an error is a text.
-
-    Where the error's line stands in its file is left out too: the file may have been edited elsewhere.
-    """
+    """Return a row's fields as another play has them too: how it was arranged is left out, an error is a text."""
     fields = row_without_arrangement(msgspec.to_builtins(row))
     if row.error is not None:
-        at = "" if row.error.step is None else f" at step {row.error.step}"
-        fields["error"] = f"{row.error.phase}{at}: {_ADDRESS.sub('0x..', row.error.message)}"
+        fields["error"] = row.error.as_played
     return fields

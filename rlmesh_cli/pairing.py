@@ -32,9 +32,14 @@ class Pair(msgspec.Struct, frozen=True):
         return self.base.is_error or self.new.is_error
 
     @property
-    def is_identical(self) -> bool:
-        """Whether both start alike, act alike, are paid alike and end in the same success."""
+    def is_alike(self) -> bool:
+        """Whether both start alike and take the same course, if only as far as the same fault."""
         return (self.base.start_hash, self.base.course) == (self.new.start_hash, self.new.course)
+
+    @property
+    def is_identical(self) -> bool:
+        """Whether both are finished, start alike, act alike, are paid alike and end in the same success."""
+        return not self.is_error and self.is_alike
 
 
 class Pairs(msgspec.Struct, frozen=True, kw_only=True):

@@ -115,5 +115,5 @@ def _page(runs: list[StoredRun], folder: Path, request: ReportRequest, judging: 
     divergence = None
     if request.wants_divergence:
         found = find_divergence(comparison, trusts_entrypoints=request.trusts_entrypoints)
-        divergence = divergence_text(found).splitlines()
+        divergence = divergence_text(found, comparison).splitlines()
     return pair_html(comparison, folder, divergence)

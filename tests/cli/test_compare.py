@@ -270,6 +270,22 @@ def test_errors_of_one_side_are_said_and_bounded(bench):
     assert " over 45 pairs, 5 left out; if " in shown
 
 
+def test_what_errored_on_both_sides_is_never_the_same(bench):
+    made = [errored(at, seed=at, start_hash=f"{at:016x}") if at else one for at, one in enumerate(rows(NEW))]
+    for name in ("base", "new"):
+        put_again(bench, name, made)
+    assert notes(bench) == ["BASE and NEW both errored in 49 pairs: nothing is known of these"]
+    found = bench.json(3)
+    assert (found["identical"], found["claim"]["verdict"]) == (False, "inconclusive")
+    assert " over 1 pair, 49 left out" in found["claim"]["sentence"]
+    assert "that did the same" not in bench.shown(3)
+    said = bench.shown(3, "--first-divergence").splitlines()[-1]
+    assert said == (
+        "first divergence: none; every finished pair took the same actions and was paid the same rewards, "
+        "and 49 pairs errored alike"
+    )
+
+
 def test_starts_that_are_not_those_of_base_are_said(bench):
     put_again(bench, "new", rows(NEW, start_hash="f" * 16))
     assert notes(bench) == ["50 of 50 pairs start differently in BASE and NEW, though their seed is the same"]

@@ -153,6 +153,32 @@ def test_the_same_actions_from_another_start_or_to_another_success_are_not_ident
         assert (comparison.is_identical, comparison.verdict) == (False, "inconclusive")
 
 
+@pytest.mark.parametrize("other", [{}, {"message": "KeyError: 'arm'"}])
+def test_pair_that_errored_on_both_sides_is_not_the_same(other):
+    """Nineteen of twenty pairs were never finished, by one fault or by two: the last one decides nothing."""
+    base = [errored(at, seed=at) if at else row(at, seed=at, success=True) for at in range(20)]
+    new = [errored(at, seed=at, **other) if at else row(at, seed=at, success=True) for at in range(20)]
+    for metrics in ((), ("mean_return",)):
+        comparison = judged(base, new, metrics=metrics)
+        assert (comparison.is_identical, comparison.verdict) == (False, "inconclusive")
+
+
+def test_claim_over_pairs_that_errored_on_both_sides_counts_the_others_alone():
+    base = [errored(at, seed=at) if at < 5 else row(at, seed=at, success=True) for at in range(85)]
+    comparison = judged(base, base)
+    assert (comparison.is_identical, comparison.verdict) == (False, "not_worse")
+    found = metric(comparison, "success_rate")
+    assert (found.pairs, found.errored) == (80, 5)
+
+
+def test_pairs_that_errored_by_another_fault_repeat_none():
+    """The same steps from one start end in a fault of the environment, or of the policy: chance is behind that."""
+    base = [errored(at, f"RuntimeError: fault {at % 2}", seed=at, start_hash="one") for at in range(8)]
+    base[0] = row(0, seed=0)
+    pairs = pair_runs(stored(base), stored(base))
+    assert (pairs.repeats, len(pairs.pairs)) == (0, 8)
+
+
 def test_episodes_that_end_in_another_success_repeat_none():
     base = [row(at, seed=at, start_hash="one", success=at < 4) for at in range(8)]
     comparison = judged(base, base)

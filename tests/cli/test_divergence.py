@@ -346,6 +346,15 @@ def test_replay_that_is_not_what_the_run_played_is_said(tmp_path):
     assert found.notes[0].startswith("NEW: policy: was ")
 
 
+def test_replay_that_ends_in_another_fault_is_not_what_the_run_played(tmp_path):
+    fails = STILL.replace("        return", "        if obs[0] == 17: raise ValueError('no plan')\n        return")
+    base, new = made(tmp_path / "base", fails), made(tmp_path / "new", fails)
+    policy_file(tmp_path / "new", fails.replace("no plan", "no arm"))
+    for name in [name for name in sys.modules if name.startswith("rlmesh_policy_policy")]:
+        del sys.modules[name]  # as in a process of its own
+    assert first_divergence(base, new, (1, 1)).reproduced == (True, False)
+
+
 def test_episodes_of_other_seeds_are_no_pair(tmp_path):
     base = made(tmp_path / "base", STILL)
     with pytest.raises(HarnessError, match=r"has seed 11 and episode 1 of .* has seed 12: these are no pair"):

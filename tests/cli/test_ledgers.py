@@ -101,6 +101,15 @@ def test_same_actions_for_a_shorter_time_are_another_course():
     assert not start_ledger(rows).are_repeats
 
 
+def test_errors_repeat_one_another_where_the_same_steps_end_in_the_same_fault():
+    same = [
+        errored(index, f"RuntimeError: <Arm at 0x7f00{index:08x}> broke", start_hash="a") for index in range(4)
+    ]
+    assert start_ledger(same).are_repeats
+    other = [*same[:3], errored(3, "KeyError: 'arm'", start_hash="a")]
+    assert not start_ledger(other).are_repeats
+
+
 @pytest.mark.parametrize(
     "told",
     [
