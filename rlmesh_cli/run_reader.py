@@ -25,6 +25,8 @@ LATEST = "latest"
 _STAMP = "%Y%m%dT%H%M%SZ"
 _STAMPED = re.compile(r"\d{8}T\d{6}Z")
 _NEAR = 5
+# Episodes of a sitting below 0 are the doing of no editor.
+_UNCOUNTED = "write null there: an rlmesh of before miscounted where a row was lost"
 
 
 class StoredRunError(HarnessError):
@@ -129,8 +131,10 @@ def _read_json(file: Path, form: type[msgspec.Struct], schema: str) -> dict[str,
         plain = restored(plain)
         msgspec.convert(plain, form)
     except msgspec.ValidationError as error:
+        is_below_0 = str(error).startswith("Expected `int` >= 0") and str(error).endswith(".played`")
+        mend = _UNCOUNTED if is_below_0 else RESTORE
         raise StoredRunError(
-            f"{file.name} is not as a run writes it: {error}", where=str(file), mend=RESTORE
+            f"{file.name} is not as a run writes it: {error}", where=str(file), mend=mend
         ) from None
     return plain
 

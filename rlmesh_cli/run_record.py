@@ -85,11 +85,12 @@ class RunRecord:
 
     def go_on(self, stored: StoredRun) -> None:
         """Go on with a run; a sitting that was killed could not write how many episodes it had played."""
-        sessions = earlier_sessions(stored.record)
-        known = sum(session.get("played") or 0 for session in sessions[:-1])
-        if sessions:
-            sessions[-1] = {**sessions[-1], "played": len(stored.every_row) - known}
-        self.earlier = {**stored.record, "sessions": sessions}
+        *before, last = earlier_sessions(stored.record)
+        if last.get("finished_at") is None or last.get("played") is None:
+            played = len(stored.every_row) - sum(session.get("played") or 0 for session in before)
+            # Where rows of earlier sittings are lost, nobody knows.
+            last = {**last, "played": played if played >= 0 else None}
+        self.earlier = {**stored.record, "sessions": [*before, last]}
         # What was imported at the first call only is not loaded yet.
         loaded = {file["path"] for file in self._beside}
         earlier = stored.record.get("modules") or ()

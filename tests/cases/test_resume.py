@@ -46,8 +46,16 @@ def cut(played: Played, rows: int, torn: bytes = b"") -> Path:
     (folder / "episodes.jsonl").write_bytes(b"".join(lines[:rows]) + torn)
     (folder / "summary.json").unlink()
     record = json.loads((folder / "run.json").read_text())
-    (folder / "run.json").write_text(json.dumps({**record, "status": "running", "finished_at": None}))
+    record |= {"status": "running", "finished_at": None}
+    record["sessions"][-1] |= {"finished_at": None, "played": 0}
+    (folder / "run.json").write_text(json.dumps(record))
     return folder
+
+
+def lose_last_row(folder: Path) -> None:
+    """Take the last row away, as a disk or a copy may."""
+    lines = (folder / "episodes.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "episodes.jsonl").write_bytes(b"".join(lines[:-1]))
 
 
 @pytest.mark.parametrize(("rows", "torn"), [(0, b""), (1, b""), (4, b'{"index":4,"se'), (8, b""), (4, b"\xff")])
@@ -78,6 +86,41 @@ def test_only_what_is_missing_is_played(tmp_path: Path) -> None:
     diary.unlink()
     code, played = resume(folder)
     assert (code, diary.exists(), len(played.rows)) == (0, False, 6)
+
+
+def test_sittings_keep_what_they_played_though_a_row_is_lost_later(tmp_path: Path) -> None:
+    folder = play(tmp_path, DRAWS, DIARY, episodes=4).folder
+    assert folder is not None
+    resume(folder)
+    lose_last_row(folder)
+    resume(folder)
+    code, played = resume(folder)
+    assert (code, len(played.rows)) == (0, 4)
+    assert [session["played"] for session in played.record["sessions"]] == [4, 0, 1, 0]
+
+
+def test_killed_sitting_whose_rows_are_lost_played_nobody_knows_how_many(tmp_path: Path) -> None:
+    folder = play(tmp_path, DRAWS, DIARY, episodes=4).folder
+    assert folder is not None
+    resume(folder)
+    cut(read_run(folder.parent, 0), 3)
+    code, played = resume(folder)
+    assert code == 0
+    assert [session["played"] for session in played.record["sessions"]] == [4, None, 1]
+
+
+def test_miscounted_sitting_is_gone_on_with_once_it_is_null(tmp_path: Path, capsys: Any) -> None:
+    folder = cut(play(tmp_path, DRAWS, DIARY, episodes=4), 3)
+    sitting = {"argv": [], "finished_at": "2026-01-01T00:00:00+00:00"}
+    counts = [-1, None]
+    for count, code in zip(counts, (2, 0), strict=True):
+        record = json.loads((folder / "run.json").read_text())
+        record["sessions"] = [{**sitting, "played": 4}, {**sitting, "played": count}]
+        (folder / "run.json").write_text(json.dumps(record))
+        assert run(Request(resume=str(folder), out=folder.parent, quiet=True)) == code
+    assert "  mend  write null there: " in capsys.readouterr().err
+    sessions = read_run(folder.parent, 0).record["sessions"]
+    assert [session["played"] for session in sessions] == [4, None, 1]
 
 
 @pytest.mark.parametrize(

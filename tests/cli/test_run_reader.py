@@ -212,6 +212,10 @@ def test_damaged_json_is_named(name, data, words, tmp_path):
         (lambda record: record.update(seeds=[0, "1"]), "Expected `int`, got `str` - at `$.seeds[1]`"),
         (lambda record: record.update(git="main"), "Expected `object | null`, got `str` - at `$.git`"),
         (lambda record: record.update(host=[1]), "Expected `object | null`, got `array` - at `$.host`"),
+        (
+            lambda record: record.update(sessions=[{"played": -1}]),
+            "write null there: an rlmesh of before miscounted",
+        ),
         (lambda record: record.update(sessions=[1]), "Expected `object`, got `int` - at `$.sessions[0]`"),
         (lambda record: record.update(actuators=["arm"]), "Expected `object`, got `str` - at `$.actuators[0]`"),
         (
