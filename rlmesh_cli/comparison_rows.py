@@ -44,10 +44,16 @@ def metric_rows(metric: MetricComparison, comparison: Comparison) -> list[tuple[
             else f"{metric.p_worse_adjusted:.3g}",
         ),
         ("margin", "" if metric.margin is None else _amount(metric, metric.margin)),
-        (f"drop found in {chance}", "" if metric.detectable is None else _amount(metric, metric.detectable)),
+        (f"drop found in {chance}", _found_drop(metric, comparison.judging.alpha)),
         (f"pairs for the margin, {chance}", "" if metric.pairs_needed is None else f"{metric.pairs_needed:,}"),
         ("verdict", "not judged" if metric.verdict is None else words(metric.verdict)),
     ]
+
+
+def _found_drop(metric: MetricComparison, alpha: float) -> str:
+    if metric.detectable is not None:
+        return _amount(metric, metric.detectable)
+    return "none" if 0.5**metric.pairs > alpha else ""
 
 
 def _value(metric: MetricComparison, value: float) -> str:

@@ -56,8 +56,9 @@ class MetricComparison(msgspec.Struct, frozen=True, kw_only=True):
     and none is shown to be as good while there are such pairs.
     gained, lost: success in NEW alone, in BASE alone; None for means.
     bounds: the difference over all pairs, if what is left out were all lost, and all gained; None for means.
-    detectable: smallest true drop that so many pairs find with a power of 80 %. pairs_needed: to show with that
-    power that there is no drop by the margin, if there is no difference. Both None where nothing varies.
+    detectable: smallest true drop that so many pairs find with a power of 80 %, None where they find none.
+    pairs_needed: to show with that power that there is no drop by the margin, if there is no difference. Of means
+    both are None where nothing varies.
     """
 
     metric: str

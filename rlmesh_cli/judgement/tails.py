@@ -24,10 +24,19 @@ def at_most(k: int, n: int, p: float) -> float:
     return at_least(n - k, n, 1 - p)
 
 
+def exactly(k: int, n: int, p: float) -> float:
+    """Return P(X = k), k in 0..n, p in [0, 1]."""
+    if k == n:
+        return float(p**n)  # to the last bit for p = 0.5, which significances such as 1 in 64 are held against
+    if p <= 0 or p >= 1:
+        return float(p <= 0 and k == 0)
+    choices = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+    return math.exp(choices + k * math.log(p) + (n - k) * math.log1p(-p))
+
+
 def _falling_terms(k: int, n: int, p: float) -> float:
     # Above the mean each term is smaller than the one before, so that few of them count.
-    choices = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
-    term = math.exp(choices + k * math.log(p) + (n - k) * math.log1p(-p))
+    term = exactly(k, n, p)
     odds = p / (1 - p)
     total = term
     for j in range(k, n):

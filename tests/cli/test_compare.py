@@ -37,7 +37,7 @@ metrics
  p, two-sided                                    1                1
  p that NEW is worse                           0.5              0.5
  margin                                   5 points            0.034
- drop found in 80 %                    15.4 points             0.13
+ drop found in 80 %                    13.5 points             0.13
  pairs for the margin, 80 %                    365              764
  verdict                              inconclusive       not judged
 
@@ -98,6 +98,17 @@ def _bench(tmp_path):
 def test_screen(columns, bench):
     shown = bench.shown(3, columns=columns)
     assert "\n".join(line.rstrip() for line in shown.splitlines()) + "\n" == SCREEN
+
+
+@pytest.mark.parametrize(("pairs", "drops"), [(4, ["none", "none"]), (5, ["95.6", "points", "-"])])
+def test_drop_that_so_few_pairs_cannot_find_is_none(pairs, drops, bench):
+    """Four losses of four have a chance of 1 in 16, above 0.05; 0.8 is the fifth power of 0.956."""
+    for name in ("base", "new"):
+        put_again(bench, name, rows([True] * pairs, trace_hash=name))
+    line = next(line for line in bench.shown(3).splitlines() if "drop found" in line)
+    assert line.split()[5:] == drops
+    found = bench.json(3)["metrics"][0]["detectable"]
+    assert found is None if pairs == 4 else found == pytest.approx(0.8**0.2)
 
 
 def test_claim_of_what_is_not_to_be_told(bench):

@@ -34,22 +34,34 @@ def power_of_exact_test(n, discordance, drop):
 
 
 @pytest.mark.parametrize(
-    ("n", "discordance"), [(10, 1.0), (20, 0.5), (20, 1.0), (50, 0.2), (50, 0.5), (100, 0.1), (100, 0.3)]
+    ("n", "discordance"), [(5, 0.0), (10, 1.0), (20, 0.5), (20, 1.0), (50, 0.2), (50, 0.5), (100, 0.1), (100, 0.3)]
 )
-def test_detectable_drop_of_a_rate_is_found_about_as_often_as_said(n, discordance):
-    """The exact test is discrete, so that its power comes in steps."""
+def test_detectable_drop_of_a_rate_is_found_as_often_as_said(n, discordance):
     drop = detectable_rate_difference(n, discordance)
-    assert power_of_exact_test(n, max(discordance, drop), drop) == pytest.approx(0.8, abs=0.1)
+    assert power_of_exact_test(n, max(discordance, drop), drop) == pytest.approx(0.8, abs=1e-6)
 
 
-def test_detectable_drop_is_the_root_of_connors_equation():
-    drop, n, discordance = detectable_rate_difference(200, 0.3), 200, 0.3
+@pytest.mark.parametrize("n", [8, 10, 20, 50, 1_000])
+def test_where_all_differing_pairs_are_lost_five_of_them_have_to_be(n):
+    """0.5 ** 5 is the first that is not above 0.05."""
+    drop = detectable_rate_difference(n, 0.0)
+    assert stats.binom.sf(4, n, drop) == pytest.approx(0.8, abs=1e-9)
+
+
+def test_detectable_drop_of_many_pairs_is_the_root_of_connors_equation():
+    drop, n, discordance = detectable_rate_difference(2_000, 0.3), 2_000, 0.3
     z_alpha, z_power = stats.norm.ppf([0.95, 0.8])
     needed = (z_alpha * math.sqrt(discordance) + z_power * math.sqrt(discordance - drop**2)) ** 2
     assert (n * drop - 1) ** 2 / n == pytest.approx(needed, rel=1e-9)
 
 
-@given(st.integers(1, 2_000), shares, shares)
+def test_counting_out_goes_over_into_connors_equation():
+    assert detectable_rate_difference(1_000, 0.3) == pytest.approx(
+        detectable_rate_difference(1_001, 0.3), rel=0.01
+    )
+
+
+@given(st.integers(1_001, 5_000), shares, shares)
 def test_more_pairs_and_less_discordance_show_smaller_drops(n, one, other):
     less, more = sorted((one, other))
     drop = detectable_rate_difference(n, less)
@@ -57,8 +69,17 @@ def test_more_pairs_and_less_discordance_show_smaller_drops(n, one, other):
     assert detectable_rate_difference(n + 1, less) <= drop <= 1
 
 
-def test_too_few_pairs_show_no_drop():
-    assert detectable_rate_difference(3, 0.2) == 1.0
+@pytest.mark.parametrize(
+    ("alpha", "fewest"), [(0.5, 1), (0.05, 5), (0.5**5, 5), (0.03, 6), (0.5**6, 6), (0.01, 7)]
+)
+def test_too_few_pairs_find_no_drop_however_large(alpha, fewest):
+    for n in range(1, fewest):
+        assert detectable_rate_difference(n, 0.2, alpha=alpha) is None
+        assert detectable_mean_difference(1.0, n, alpha=alpha) is None
+    assert p_worse_rate(0, fewest) <= alpha
+    assert detectable_rate_difference(fewest, 0.2, alpha=alpha) is not None
+    assert detectable_mean_difference(1.0, fewest, alpha=alpha) is not None
+    assert pairs_needed_mean(1e-9, 1.0, alpha=alpha) == fewest
 
 
 @pytest.mark.parametrize(("margin", "discordance"), [(0.1, 0.1), (0.1, 0.2), (0.2, 0.3)])
@@ -88,11 +109,11 @@ def test_detectable_drop_of_a_mean_is_found_as_often_as_said(n):
 def test_pairs_needed_are_the_fewest_that_are_enough(std, margin):
     n = pairs_needed_mean(std, margin)
     assert detectable_mean_difference(std, n) <= margin
-    assert n == 1 or detectable_mean_difference(std, n - 1) > margin
+    assert n == 5 or detectable_mean_difference(std, n - 1) > margin
 
 
-def test_differences_that_do_not_vary_need_one_pair():
-    assert pairs_needed_mean(0.0, 0.1) == 1
+def test_differences_that_do_not_vary_need_as_many_pairs_as_find_anything():
+    assert pairs_needed_mean(0.0, 0.1) == 5
     assert detectable_mean_difference(0.0, 5) == 0.0
 
 
