@@ -32,6 +32,16 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
     interval: Interval | None = None
     iqm_interval: Interval | None = None
 
+    @property
+    def is_alike(self) -> bool:
+        """Whether several values are all the same, which says nothing of what others would be."""
+        return self.n > 1 and self.min == self.max
+
+    @property
+    def told_interval(self) -> Interval | None:
+        """The interval of the mean, None where it has no width."""
+        return self.interval if self.interval is not None and self.interval.low < self.interval.high else None
+
 
 class SuccessCount(msgspec.Struct, frozen=True, kw_only=True):
     """Successes, counted.

@@ -99,9 +99,9 @@ def spread_text(spread: Spread | None, *, measured: int | None = None) -> str:
     if spread is None:
         return "n/a (not measured)"
     std = "" if spread.std is None else f", std {number(spread.std)}"
-    interval = spread.interval
+    interval = spread.told_interval
     bounds = ""
-    if interval is not None and interval.low < interval.high:
+    if interval is not None:
         bounds = f" ({level(interval)} interval {number(interval.low)} to {number(interval.high)})"
     text = f"mean {number(spread.mean)}{bounds}{std}, median {number(spread.median)}, iqm {number(spread.iqm)}"
     text += f", min {number(spread.min)}, max {number(spread.max)}"

@@ -44,8 +44,8 @@ def run_claim(run: Evaluation) -> str:
 
 
 def _bracketed(returns: Spread) -> str:
-    interval = returns.interval
-    if interval is None or not interval.low < interval.high:
+    interval = returns.told_interval
+    if interval is None:
         return f" over {counted(returns.n, 'finished episode')}, without an interval"
     return f" ({level(interval)} interval {number(interval.low)} to {number(interval.high)})"
 
@@ -80,10 +80,10 @@ def run_meters(run: Evaluation) -> tuple[Meter, ...]:
         )
     returns = summary.returns
     if returns is not None and all(map(math.isfinite, (returns.mean, returns.min, returns.max))):
-        interval = returns.interval
-        text = "no interval" if interval is None else f"{level(interval)} interval, {interval.method}"
-        if returns.min == returns.max:
-            text, interval = "no interval: all are alike", None
+        interval = returns.told_interval
+        text = f"no interval{': all are alike' if returns.is_alike else ''}"
+        if interval is not None:
+            text = f"{level(interval)} interval, {interval.method}"
         found.append(
             Meter(
                 name="Mean return",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rlmesh_cli.judgement.intervals import Interval
+from rlmesh_cli.stats import Spread
 from rlmesh_cli.wording import level, number
 
 from .clips import Reel
@@ -117,12 +118,16 @@ def _run_row(at: int, known: Opened, *, has_env: bool) -> Row:
             Cell("n/a" if rate is None else f"{rate * 100:.1f} %", rate),
             Cell(_ends(summary.success.interval, lambda rate: f"{rate * 100:.1f} %")),
             Cell("n/a" if returns is None else number(returns.mean), None if returns is None else returns.mean),
-            Cell(_ends(None if returns is None else returns.interval, number)),
+            Cell("-" if returns is None else _mean_ends(returns)),
             Cell(f"{summary.episodes:,} of {summary.planned:,}", summary.episodes),
             Cell(f"{summary.errors:,}", summary.errors),
             Cell(known.run.name),
         )
     )
+
+
+def _mean_ends(returns: Spread) -> str:
+    return "none: all are alike" if returns.is_alike else _ends(returns.told_interval, number)
 
 
 def _ends(interval: Interval | None, shown: Callable[[float], str]) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from cli_toys import errored
 from pages_toys import data_of, figures_of, page_of, run_folder
-from stored import golden_copy, rows
+from stored import golden_copy, rows, stored
 
 from rlmesh_cli.comparing import Judging, compare
 from rlmesh_cli.pages.making import pair_html, several_html
 from rlmesh_cli.pages.opened import opened
 from rlmesh_cli.pages.pair_page import pair_page
+from rlmesh_cli.pages.several_page import several_page
 from rlmesh_cli.run_reader import read_run
 
 
@@ -70,6 +71,15 @@ def test_pairs_that_errored_have_no_difference(tmp_path):
     )
     assert [cells.cells[3].text for cells in table.rows] == ["0", "-", "0"]
     assert table.rows[1].cells[6].text == "errored, or not reported in one"
+
+
+def test_returns_that_are_all_alike_have_no_interval_in_the_table_either(tmp_path):
+    runs = [stored(rows([True] * 4, return_=4.0), name="alike"), stored(rows([True, False] * 2), name="apart")]
+    page = several_page([opened(run) for run in runs], tmp_path, made="")
+    # One of 16 draws of four is all of one kind, above 2.5 %.
+    table = page.top[0]
+    at = [column.name for column in table.columns].index("interval of the mean")
+    assert [row.cells[at].text for row in table.rows] == ["none: all are alike", "0 to 1 (95 %)"]
 
 
 def test_several_runs_have_their_intervals_beside_one_another(tmp_path):
