@@ -16,7 +16,7 @@ from .distinctions import distinctions
 from .judgement.multiple import holm
 from .margins import RETURN, SUCCESS, MarginError, Margins, full_name
 from .metric_judging import MetricComparison, Verdict, judge_metric, p_worse_of
-from .pairing import Pair, PairingError, Pairs, info_metrics_of, measure, pair_runs
+from .pairing import Pair, PairingError, Pairs, info_metrics_of, measure, pair_runs, silence_of
 from .protocols import Difference, agree
 from .run_reader import StoredRun
 from .wording import exact
@@ -130,11 +130,8 @@ def _judged_names(pairs: Sequence[Pair], asked: Sequence[str]) -> list[str]:
     names = list(dict.fromkeys(full_name(name) for name in asked)) or [usual]
     for name in names:
         if name == SUCCESS and name not in known:
-            sides = {"BASE": [pair.base for pair in pairs], "NEW": [pair.new for pair in pairs]}
-            silent = [side for side, rows in sides.items() if all(row.success is None for row in rows)]
-            who = f"{' and '.join(silent)} reported none" if silent else "no pair reported it on both sides"
             raise MetricError(
-                f"success was not measured: {who}",
+                f"success was not measured: {silence_of(pairs)}",
                 where="--metric",
                 mend=f"judge {' or '.join(known)}, or run with --success KEY or --success 'return >= X'",
             )

@@ -157,6 +157,13 @@ def measure(metric: str, pairs: Sequence[Pair]) -> Measured:
     )
 
 
+def silence_of(pairs: Sequence[Pair]) -> str:
+    """Return why no pair has a success on both sides, such as `NEW reported none`."""
+    sides = {"BASE": [pair.base for pair in pairs], "NEW": [pair.new for pair in pairs]}
+    silent = [side for side, rows in sides.items() if all(row.success is None for row in rows)]
+    return f"{' and '.join(silent)} reported none" if silent else "no pair reported it on both sides"
+
+
 def _reader(metric: str) -> Callable[[EpisodeResult], float | None]:
     if metric == SUCCESS:
         return lambda row: None if row.is_error or row.success is None else float(row.success)

@@ -13,7 +13,7 @@ from rlmesh_cli.comparison_rows import metric_rows, words
 from rlmesh_cli.distinctions import NO_DISTINCTION
 from rlmesh_cli.margins import SUCCESS
 from rlmesh_cli.metric_judging import MetricComparison
-from rlmesh_cli.pairing import Pair
+from rlmesh_cli.pairing import Pair, silence_of
 from rlmesh_cli.wording import number, signed
 
 from .bins import round_up
@@ -283,7 +283,8 @@ def _flip_blocks(comparison: Comparison, keys: Sequence[str], listed: Collection
     """Return the pairs that flipped, as far as they are listed: those have details that can be opened."""
     metric = next((known for known in comparison.metrics if known.gained is not None), None)
     if metric is None:
-        yield Sentences((Sentence("Success was not reported in both runs, so nothing can flip.", "note"),))
+        text = f"Success was not measured, so nothing can flip: {silence_of(comparison.pairs.pairs)}."
+        yield Sentences((Sentence(text, "note"),))
         return
     gained, lost = metric.gained or [], metric.lost or []
     text = f"NEW alone succeeded in {len(gained):,} of {metric.pairs:,} pairs, BASE alone in {len(lost):,}."

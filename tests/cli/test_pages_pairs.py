@@ -73,6 +73,25 @@ def test_pairs_that_errored_have_no_difference(tmp_path):
     assert table.rows[1].cells[6].text == "errored, or not reported in one"
 
 
+@pytest.mark.parametrize(
+    ("base", "new", "who"),
+    [
+        ([True, False], [None, None], "NEW reported none"),
+        ([None, None], [True, False], "BASE reported none"),
+        ([None, None], [None, None], "BASE and NEW reported none"),
+        ([True, None], [None, True], "no pair reported it on both sides"),
+    ],
+)
+def test_run_that_reported_no_success_is_named_where_nothing_can_flip(base, new, who, tmp_path):
+    runs = stored(rows(base, return_=1.0)), stored(rows(new, return_=1.0), name="new")
+    comparison = compare(*runs, Judging(metrics=("mean_return",)))
+    page = pair_page(*map(opened, runs), comparison, tmp_path, divergence=None, made="")
+    flips = next(section for section in page.sections if section.id == "flips-section")
+    assert [line.text for line in flips.blocks[0].items] == [
+        f"Success was not measured, so nothing can flip: {who}."
+    ]
+
+
 def test_returns_that_are_all_alike_have_no_interval_in_the_table_either(tmp_path):
     runs = [stored(rows([True] * 4, return_=4.0), name="alike"), stored(rows([True, False] * 2), name="apart")]
     page = several_page([opened(run) for run in runs], tmp_path, made="")
