@@ -93,10 +93,11 @@ class Bars:
                 "interval of the success rate allows for that, the others do not",
             )
         if rule.stop_at is None and summary.success.rate is None:
+            why = "no success was reported" if summary.success.unknown else summary.success.why_unknown
             book.add(
                 "until-unmeasured",
                 "info",
-                f"no success was reported, so {self._route.until} had nothing to look at and ended nothing",
+                f"{why}, so {self._route.until} had nothing to look at and ended nothing",
             )
         if rule.looked_at < summary.episodes:
             book.add(

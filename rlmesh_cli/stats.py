@@ -69,6 +69,11 @@ class SuccessCount(msgspec.Struct, frozen=True, kw_only=True):
     any: int
     at_reset: int
 
+    @property
+    def why_unknown(self) -> str:
+        """Why there is no rate, where there is none: what errored had no time to report."""
+        return "not reported" if self.unknown else "no episode was finished"
+
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """What a run's rows add up to.

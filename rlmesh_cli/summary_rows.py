@@ -76,7 +76,7 @@ def success_text(summary: Summary) -> str:
     success = summary.success
     if success.rate is None:
         errored = f", errored: {success.errored}" if success.errored else ""
-        return f"n/a (not reported){errored}"
+        return f"n/a ({success.why_unknown}){errored}"
     known = success.successes + success.failures
     text = f"{success.successes} of {known + success.errored} ({success.rate * 100:.1f} %)"
     if success.errored and success.rate_completed is not None:

@@ -21,8 +21,10 @@ def run_claim(run: Evaluation) -> str:
     of = "" if summary.episodes == summary.planned else f" of {summary.planned:,} planned"
     over = f"{counted(summary.episodes, 'episode')}{of}"
     parts = []
-    if success.rate is None:
+    if success.rate is None and success.unknown:
         parts.append(f"Success was not reported in {over}")
+    elif success.rate is None:
+        parts.append(f"Success is not known, as none of {over} was finished")
     else:
         known = success.successes + success.failures + success.errored
         text = f"{success.rate * 100:.1f} % of {counted(known, 'episode')} succeeded"

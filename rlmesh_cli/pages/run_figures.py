@@ -54,7 +54,8 @@ def plot_blocks(known: Opened) -> list[Block]:
     if drawn[-1] is None:
         missing.append(Sentence("Times are not known: the run has no summary.json.", "note"))
     if evaluation.summary.success.rate is None:
-        missing.append(Sentence("Success was not reported, so there is no strip of it.", "note"))
+        why = evaluation.summary.success.why_unknown
+        missing.append(Sentence(f"There is no strip of success: {why}.", "note"))
     return [*found, Sentences(tuple(missing))] if missing else found
 
 

@@ -71,7 +71,7 @@ def _facts(run: Evaluation) -> Iterator[tuple[str, str]]:
     summary = run.summary
     broken = f" ({run.in_flight} broken off)" if run.in_flight else ""
     yield "episodes", f"{summary.episodes} of {summary.planned}{broken}"
-    yield "success", _success(summary_record(run)["success"])
+    yield "success", _success(summary_record(run)["success"], summary.success.why_unknown)
     yield "return", spread_text(summary.returns)
     yield "length", spread_text(summary.lengths)
     for name, spread in summary.metrics.items():
@@ -81,11 +81,11 @@ def _facts(run: Evaluation) -> Iterator[tuple[str, str]]:
         yield "time", " ".join(time_line(run).removeprefix("time ").split())
 
 
-def _success(success: dict[str, Any]) -> str:
+def _success(success: dict[str, Any], why_unknown: str) -> str:
     """Return the success with its counts, and with its interval where the record has one."""
     notes = [f"{name} {success[name]}" for name in ("errored", "unknown") if success[name]]
     if success["rate"] is None:
-        return "; ".join(["not reported", *notes])
+        return "; ".join([why_unknown, *notes])
     known = success["successes"] + success["failures"] + success["errored"]
     text = f"{success['rate'] * 100:.1f} % ({success['successes']} of {known})"
     interval = success.get("interval")

@@ -66,7 +66,7 @@ def test_numbers_are_those_of_the_summary(tmp_path, capsys):
         ),
         (
             [errored(0), errored(1)],
-            "Success was not reported in 2 episodes; 2 episodes errored, without a return.",
+            "Success is not known, as none of 2 episodes was finished; 2 episodes errored, without a return.",
         ),
     ],
     ids=["not all reported", "no success", "all errored"],

@@ -82,6 +82,7 @@ def test_numbers_come_with_their_counts():
 
 def test_success_that_nobody_reported_is_not_a_number():
     assert cells(page([row(0)]))["success"] == "not reported; unknown 1"
+    assert cells(page([errored(0)]))["success"] == "no episode was finished; errored 1"
 
 
 def test_interval_is_shown_where_the_record_has_one(monkeypatch):

@@ -187,6 +187,7 @@ def test_metric_says_how_many_episodes_reported_it():
         ([False], 0, ["0 of 1", "0.0 %"]),
         ([None, None], 0, ["n/a", "not reported"]),
         ([None], 1, ["n/a", "not reported", "errored: 1"]),
+        ([], 4, ["n/a (no episode was finished), errored: 4"]),
     ],
 )
 def test_success_is_said_with_every_count_it_was_made_of(outcomes, errors, parts):
