@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from rlmesh_adapters.errors import HarnessError
+
 from .answering import answer_with, write_json, write_out
 from .claims import CODES, comparison_record
 from .comparing import Comparison, Judging, compare
@@ -40,8 +42,19 @@ class CompareRequest(msgspec.Struct, frozen=True, kw_only=True):
     trusts_entrypoints: bool = False
 
 
+class NoDivergenceError(HarnessError):
+    """Two runs are judged, but no episode of theirs can be played again."""
+
+    def __init__(self, error: HarnessError) -> None:
+        cause = f"no divergence could be looked for: {error.cause}"
+        super().__init__(cause, where=error.where, mend=error.mend)
+
+
 def run(request: CompareRequest) -> Exit:
-    """Compare, show, and return the exit code: 0 not worse, 1 worse, 3 inconclusive."""
+    """Compare, show, and return the exit code: 0 not worse, 1 worse, 3 inconclusive.
+
+    2 where a divergence cannot be looked for, after the verdict was shown, which needs no episode played again.
+    """
     return answer_with(lambda: _answer(request))
 
 
@@ -55,34 +68,50 @@ def _answer(request: CompareRequest) -> Exit:
     check_allowed(judging.allowed)
     base, new = (_read(name, request.out) for name in (request.base, request.new))
     comparison = compare(base, new, judging)
-    found = None
-    if request.wants_divergence:
-        found = find_divergence(comparison, trusts_entrypoints=request.trusts_entrypoints)
     if request.as_json:
-        record = comparison_record(comparison)
-        if request.wants_divergence:
-            record["first_divergence"] = found
-        write_json(record)
-        return CODES[comparison.verdict]
+        return _answer_json(comparison, request)
     from .comparison_tables import show_comparison  # noqa: PLC0415 - rich is not needed for --json
 
     write_out(lambda: show_comparison(comparison))
     if request.wants_divergence:
+        found = find_divergence(comparison, trusts_entrypoints=request.trusts_entrypoints)
         write_out(lambda: sys.stdout.write(printable(divergence_text(found, comparison)) + "\n"))
     return CODES[comparison.verdict]
 
 
+def _answer_json(comparison: Comparison, request: CompareRequest) -> Exit:
+    record = comparison_record(comparison)
+    if not request.wants_divergence:
+        write_json(record)
+        return CODES[comparison.verdict]
+    try:
+        record["first_divergence"] = find_divergence(comparison, trusts_entrypoints=request.trusts_entrypoints)
+    except NoDivergenceError as error:
+        told = {"cause": error.cause, "where": error.where, "mend": error.mend}
+        write_json({**record, "first_divergence": None, "first_divergence_error": told, "exit_code": Exit.USAGE})
+        raise
+    write_json(record)
+    return CODES[comparison.verdict]
+
+
 def find_divergence(comparison: Comparison, *, trusts_entrypoints: bool) -> dict[str, Any] | None:
-    """Play an episode that flipped, or else one that went another way, and return where both runs part."""
+    """Play an episode that flipped, or else one that went another way, and return where both runs part.
+
+    None if all pairs are alike. Raises NoDivergenceError where it cannot be played.
+    """
     indices = _parted(comparison)
     if indices is None:
         return None
     from .divergence import divergence_record, first_divergence  # noqa: PLC0415 - gymnasium starts with it
 
     with user_output_to_stderr():
-        return divergence_record(
-            first_divergence(comparison.base, comparison.new, indices, trusts_entrypoints=trusts_entrypoints)
-        )
+        try:
+            found = first_divergence(
+                comparison.base, comparison.new, indices, trusts_entrypoints=trusts_entrypoints
+            )
+        except HarnessError as error:
+            raise NoDivergenceError(error) from error
+        return divergence_record(found)
 
 
 def _parted(comparison: Comparison) -> tuple[int, int] | None:

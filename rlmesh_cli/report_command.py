@@ -10,7 +10,7 @@ import msgspec
 from rlmesh_adapters.errors import HarnessError
 
 from .answering import answer_with, write_out
-from .compare_command import divergence_text, find_divergence, refuse_edited
+from .compare_command import NoDivergenceError, divergence_text, find_divergence, refuse_edited
 from .comparing import Judging, compare
 from .documents import printable
 from .exits import Exit
@@ -43,7 +43,10 @@ class ReportRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run(request: ReportRequest) -> Exit:
-    """Write the page, say where it is, and return the exit code: what the runs came to is on the page."""
+    """Write the page, say where it is, and return the exit code: what the runs came to is on the page.
+
+    2 where a divergence cannot be looked for, after the page was written, which says why.
+    """
     return answer_with(lambda: _answer(request))
 
 
@@ -64,10 +67,12 @@ def _answer(request: ReportRequest) -> Exit:
         )
     runs = [read_run(find_run(name, request.out)) for name in request.runs]
     target = _target(request, runs)
-    data = _page(runs, target.folder, request, judging)
+    data, hindrance = _page(runs, target.folder, request, judging)
     write_report(target, data)
     if target.way != "output":
         write_out(lambda: sys.stdout.write(printable(f"report {target.path}") + "\n"))
+    if hindrance is not None:
+        raise hindrance
     return Exit.DONE
 
 
@@ -102,18 +107,26 @@ def _refuse_held_files(path: Path, runs: list[StoredRun]) -> None:
             )
 
 
-def _page(runs: list[StoredRun], folder: Path, request: ReportRequest, judging: Judging) -> bytes:
+def _page(
+    runs: list[StoredRun], folder: Path, request: ReportRequest, judging: Judging
+) -> tuple[bytes, NoDivergenceError | None]:
+    """Return the page, and why no divergence could be looked for, if one was wanted."""
     from .pages.making import pair_html, run_html, several_html  # noqa: PLC0415 - an extra
 
     if len(runs) == 1:
-        return run_html(runs[0], folder)
+        return run_html(runs[0], folder), None
     if len(runs) > 2:
-        return several_html(runs, folder)
+        return several_html(runs, folder), None
     for stored in runs:
         refuse_edited(stored)
     comparison = compare(runs[0], runs[1], judging)
     divergence = None
+    hindrance = None
     if request.wants_divergence:
-        found = find_divergence(comparison, trusts_entrypoints=request.trusts_entrypoints)
-        divergence = divergence_text(found, comparison).splitlines()
-    return pair_html(comparison, folder, divergence)
+        try:
+            found = find_divergence(comparison, trusts_entrypoints=request.trusts_entrypoints)
+            divergence = divergence_text(found, comparison).splitlines()
+        except NoDivergenceError as error:
+            hindrance = error
+            divergence = str(error).splitlines()
+    return pair_html(comparison, folder, divergence), hindrance

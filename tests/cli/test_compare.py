@@ -508,6 +508,31 @@ def test_a_planted_change_is_named_by_step_dimension_and_size(planted):
     assert (told["first"]["dimension"], told["first"]["size"]) == ([3], 0.25)
 
 
+def test_verdict_stands_though_no_episode_can_be_played_again(planted):
+    """It needs nothing but the rows."""
+    command = ["compare", *map(str, planted)]
+    verdict = CliRunner().invoke(app, command)
+    gone = planted[0].parents[1] / "policy.py"
+    gone.unlink()
+    result = CliRunner().invoke(app, [*command, "--first-divergence"])
+    assert result.exit_code == 2
+    assert result.stdout == verdict.stdout
+    assert result.stderr == (
+        f"rlmesh: no divergence could be looked for: no such policy file: {gone}\n"
+        "  at    policy\n"
+        "  mend  check the path\n"
+    )
+    result = CliRunner().invoke(app, [*command, "--first-divergence", "--json"])
+    found = json.loads(result.stdout)
+    assert (result.exit_code, found["exit_code"], found["claim"]["verdict"]) == (2, 2, "inconclusive")
+    assert found["first_divergence"] is None
+    assert found["first_divergence_error"] == {
+        "cause": f"no divergence could be looked for: no such policy file: {gone}",
+        "where": "policy",
+        "mend": "check the path",
+    }
+
+
 def test_runs_that_did_the_same_have_no_divergence(planted):
     result = CliRunner().invoke(app, ["compare", str(planted[0]), str(planted[0]), "--first-divergence"])
     assert "first divergence: none; every pair took the same actions" in result.stdout

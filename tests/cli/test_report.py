@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from cli_toys import ROOT, Refusals, errored, play
 from pages_toys import run_folder
-from stored import GOLDEN, change_json, golden_copy, rows
+from stored import GOLDEN, change_json, change_line, golden_copy, rows
 from typer.testing import CliRunner
 
 from rlmesh_cli import evaluation_command
@@ -185,6 +185,17 @@ def test_page_says_how_to_find_the_first_divergence_or_what_it_is(desk):
     desk.report("one", "two", "--first-divergence")
     page = (new / "report.html").read_text(encoding="utf-8")
     assert "first divergence: none; every pair took the same actions and was paid the same rewards" in page
+
+
+def test_page_is_written_though_no_episode_can_be_played_again(desk):
+    golden_copy(desk.folder, "20260101T000000Z-one")
+    new = golden_copy(desk.folder, "20260101T000001Z-two")
+    change_line(new, 1, lambda line: line.update(trace_hash="f" * 16))
+    said = desk.report("one", "two", "--first-divergence", code=2)
+    assert said.startswith("rlmesh: no divergence could be looked for: no such policy file: ")
+    page = (new / "report.html").read_text(encoding="utf-8")
+    assert "no divergence could be looked for: no such policy file: " in page
+    assert "Not looked for, as an episode" not in page
 
 
 def test_run_of_the_first_release_is_reported(desk):
