@@ -16,6 +16,7 @@ from .exits import Exit
 from .judgement.intervals import Interval
 from .margins import RETURN, SUCCESS
 from .metric_judging import POWER, MetricComparison
+from .repeats import effective_count
 from .run_lists import policy_name
 from .run_reader import StoredRun
 from .store import state_of
@@ -132,7 +133,11 @@ def _notes_on_pairs(comparison: Comparison) -> list[str]:
     if not pairs.is_by_seed:
         notes.append("paired in order, for seeds could not be set: a pair has nothing in common but its place")
     if pairs.repeats:
-        notes.append(f"{counted(pairs.repeats, 'more pair')} repeat these step by step and do not count")
+        tested = effective_count([pair.start for pair in pairs.pairs])
+        notes.append(
+            f"{pairs.repeats} of {counted(count, 'pair')} repeat others step by step and say nothing new: "
+            f"tests count {tested}"
+        )
     errors = Counter((pair.base.is_error, pair.new.is_error) for pair in pairs.pairs)
     if errored := errors[False, True]:
         finished = f"{counted(errored, 'pair')} that BASE finished"
@@ -149,7 +154,7 @@ def _notes_on_pairs(comparison: Comparison) -> list[str]:
     if pairs.is_by_seed and moved:
         notes.append(f"{moved} of {count} pairs start differently in BASE and NEW, though their seed is the same")
     starts = len({base for base, _ in known})
-    if starts < len(known):
+    if starts < len(known) and not pairs.repeats:
         notes.append(
             f"{len(known)} pairs have only {counted(starts, 'different start')}: they say less than {len(known)}"
         )

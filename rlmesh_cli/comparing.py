@@ -89,7 +89,8 @@ def compare(base: StoredRun, new: StoredRun, judging: Judging) -> Comparison:
     _check_margins(judging.margins, names)
     is_identical = all(pair.is_identical for pair in pairs.pairs)
     shown = list(dict.fromkeys([*names, SUCCESS, RETURN]))
-    measured = [found for name in shown if (found := measure(name, pairs.pairs)).values]
+    are_repeats = pairs.repeats > 0
+    measured = [found for name in shown if (found := measure(name, pairs.pairs, are_repeats=are_repeats)).values]
     worse = [p_worse_of(found) for found in measured]
     adjusted = holm(worse[: len(names)])
     metrics = [

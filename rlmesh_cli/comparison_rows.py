@@ -22,7 +22,7 @@ def metric_rows(metric: MetricComparison, comparison: Comparison) -> list[tuple[
     bounds = metric.bounds
     left_out = {"errored": metric.errored, "not reported": metric.unreported}
     return [
-        ("pairs", f"{metric.pairs:,}"),
+        ("pairs", _pairs(metric)),
         ("left out", ", ".join(f"{count} {why}" for why, count in left_out.items() if count)),
         ("BASE", _value(metric, metric.base)),
         ("NEW", _value(metric, metric.new)),
@@ -50,10 +50,15 @@ def metric_rows(metric: MetricComparison, comparison: Comparison) -> list[tuple[
     ]
 
 
+def _pairs(metric: MetricComparison) -> str:
+    is_fewer = metric.effective < metric.pairs
+    return f"{metric.pairs:,}" + (f", tests count {metric.effective:,}" if is_fewer else "")
+
+
 def _found_drop(metric: MetricComparison, alpha: float) -> str:
     if metric.detectable is not None:
         return _amount(metric, metric.detectable)
-    return "none" if 0.5**metric.pairs > alpha else ""
+    return "none" if 0.5**metric.effective > alpha else ""
 
 
 def _value(metric: MetricComparison, value: float) -> str:

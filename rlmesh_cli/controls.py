@@ -11,12 +11,12 @@ from rlmesh_adapters.advisories import AdvisoryBook
 
 from .control_results import ControlResult, PairedDifference
 from .episodes import Episode, EpisodeResult
+from .estimating import Estimator, paired_rate
 from .glances import Glance, Standings
-from .judgement.bootstrap import bca
 from .judgement.intervals import Interval
-from .judgement.paired import rate_difference
 from .margins import RETURN, SUCCESS
-from .pairing import Pair, measure, without_repeats
+from .pairing import Pair, measure, repeats_among
+from .repeats import effective_count
 from .rollout import Rollout
 from .schema import PolicyRoute, Route
 from .stage import staged
@@ -77,7 +77,7 @@ def judge_control(
     control did not finish.
     """
     known = {row.index: row for row in control}
-    pairs = without_repeats([Pair(known[row.index], row) for row in rows if row.index in known])
+    pairs = [Pair(known[row.index], row) for row in rows if row.index in known]
     return ControlResult(
         name=name,
         episodes=len(control),
@@ -88,21 +88,25 @@ def judge_control(
 
 
 def _difference(metric: str, pairs: Sequence[Pair], confidence: float) -> PairedDifference | None:
-    values = measure(metric, pairs).values
+    measured = measure(metric, pairs)
+    values, kept = measured.values, measured.pairs
     if not values:
         return None
     if metric == SUCCESS:
-        values = values + [
-            (float(pair.base.success), 0.0)
-            for pair in pairs
-            if pair.new.is_error and not pair.base.is_error and pair.base.success is not None
-        ]
+        lost = [pair for pair in pairs if pair.new.is_error and not pair.base.is_error]
+        lost = [pair for pair in lost if pair.base.success is not None]
+        values = values + [(float(pair.base.success or False), 0.0) for pair in lost]
+        kept = kept + lost
     differences = [new - base for base, new in values]
+    effective = effective_count([pair.start for pair in kept]) if repeats_among(pairs) else len(kept)
     interval: Interval | None
     if metric == SUCCESS:
-        interval = rate_difference(differences.count(1.0), differences.count(-1.0), len(values), confidence)
+        gained, lost_count = differences.count(1.0), differences.count(-1.0)
+        interval = paired_rate(gained, lost_count, len(values), confidence=confidence, effective=effective)
     else:
-        interval = bca(differences, confidence=confidence)
+        interval = Estimator(confidence=confidence).mean(differences, effective)
+        if interval is not None and effective < len(differences):
+            interval = interval.reaching(sum(differences) / len(differences))
     return PairedDifference(
         pairs=len(values),
         policy=sum(new for _, new in values) / len(values),

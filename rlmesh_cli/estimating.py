@@ -11,6 +11,7 @@ import msgspec
 from .judgement.binomial import blaker, exact, wilson
 from .judgement.bootstrap import bca
 from .judgement.intervals import Interval
+from .judgement.paired import rate_difference
 from .repeats import scaled, thinned
 from .schema import Route
 
@@ -57,6 +58,16 @@ class Estimator(msgspec.Struct, frozen=True, kw_only=True):
         is_whole = effective is None or effective == len(values)
         sample = values if is_whole else thinned(values, effective or 0)
         return bca(sample, statistic=statistic, confidence=self.confidence)
+
+
+def paired_rate(gained: int, lost: int, n: int, *, confidence: float, effective: int | None = None) -> Interval:
+    """Return the interval of (gained - lost) / n, a difference of two rates; effective: as of Estimator.rate."""
+    count = n if effective is None else effective
+    (fewest_gained, most_gained), (fewest_lost, most_lost) = (scaled(k, n, count) for k in (gained, lost))
+    low = rate_difference(fewest_gained, most_lost, count, confidence)
+    if count == n:
+        return low
+    return msgspec.structs.replace(low, high=rate_difference(most_gained, fewest_lost, count, confidence).high)
 
 
 DEFAULT_ESTIMATOR = Estimator()

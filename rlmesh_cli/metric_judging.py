@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from .estimating import paired_rate
 from .judgement.bootstrap import bca
 from .judgement.intervals import Interval
 from .judgement.paired import (
@@ -19,7 +20,6 @@ from .judgement.paired import (
     p_worse_mean,
     p_worse_rate,
     permutation,
-    rate_difference,
 )
 from .judgement.power import (
     detectable_mean_difference,
@@ -29,6 +29,7 @@ from .judgement.power import (
 )
 from .margins import SUCCESS, MarginError, Margins
 from .pairing import Measured
+from .repeats import scaled, thinned
 from .stats import spread
 
 Verdict = Literal["not_worse", "worse", "inconclusive"]
@@ -47,7 +48,8 @@ class Flip(msgspec.Struct, frozen=True):
 class MetricComparison(msgspec.Struct, frozen=True, kw_only=True):
     """One metric over the pairs that have it on both sides.
 
-    verdict: None if it is only shown. errored, unreported: pairs that are left out.
+    verdict: None if it is only shown. effective: how many of the pairs tests count, fewer where some only repeat
+    others. errored, unreported: pairs that are left out.
     base, new: over the pairs that are not.
     interval: of the difference, at 1 - 2 alpha, so that its lower end is what the margin is held against.
     margin: None where it is a share of nothing. p: two-sided (McNemar's exact test; sign flips for means).
@@ -64,6 +66,7 @@ class MetricComparison(msgspec.Struct, frozen=True, kw_only=True):
     metric: str
     verdict: Verdict | None
     pairs: int
+    effective: int
     errored: int
     unreported: int
     base: float
@@ -85,9 +88,9 @@ class MetricComparison(msgspec.Struct, frozen=True, kw_only=True):
 def p_worse_of(measured: Measured) -> float:
     """Return the one-sided p-value of "NEW is not below BASE"."""
     if measured.metric != SUCCESS:
-        return p_worse_mean(measured.differences)
-    gained, lost = _flips(measured)
-    return p_worse_rate(len(gained), len(lost))
+        return p_worse_mean(_tested(measured))
+    (_, gained), (lost, _) = _scaled_flips(measured)
+    return p_worse_rate(gained, lost)
 
 
 def judge_metric(
@@ -113,6 +116,7 @@ def judge_metric(
         metric=measured.metric,
         verdict=verdict,
         pairs=len(measured.pairs),
+        effective=measured.effective,
         errored=measured.errored,
         unreported=measured.unreported,
         base=base,
@@ -146,35 +150,39 @@ class _Numbers(msgspec.Struct, frozen=True, kw_only=True):
 def _of_rates(measured: Measured, alpha: float, margin: float | None) -> _Numbers:
     lists = _flips(measured)
     gained, lost = map(len, lists)
-    n = len(measured.values)
-    # As if NEW had lost what it alone did not finish.
+    n, effective = len(measured.values), measured.effective
+    # Rounded against what is to be shown, and as if NEW had lost what it alone did not finish.
+    (fewest_gained, most_gained), (fewest_lost, most_lost) = _scaled_flips(measured)
     broken = measured.broken
-    p_not_worse = p_not_worse_rate(gained, lost + broken, n + broken, margin) if margin is not None else None
+    p_not_worse = None
+    if margin is not None:
+        p_not_worse = p_not_worse_rate(fewest_gained, most_lost + broken, effective + broken, margin)
     differing = (gained + lost) / n
     return _Numbers(
-        interval=rate_difference(gained, lost, n, 1 - 2 * alpha),
+        interval=paired_rate(gained, lost, n, confidence=1 - 2 * alpha, effective=effective),
         is_not_worse=p_not_worse is not None and p_not_worse <= alpha,
-        p=mcnemar(gained, lost),
+        p=max(mcnemar(fewest_gained, most_lost), mcnemar(most_gained, fewest_lost)),
         p_not_worse=p_not_worse,
         gained=lists[0],
         lost=lists[1],
-        detectable=detectable_rate_difference(n, differing, alpha=alpha, power=POWER),
+        detectable=detectable_rate_difference(effective, differing, alpha=alpha, power=POWER),
         pairs_needed=None if margin is None else _pairs_needed(pairs_needed_rate, margin, differing, alpha),
     )
 
 
 def _of_means(measured: Measured, alpha: float, margin: float | None) -> _Numbers:
-    differences = measured.differences
-    n = len(differences)
-    interval = bca(differences, statistic="mean", confidence=1 - 2 * alpha)
-    found = spread(differences)
+    n, tested = measured.effective, _tested(measured)
+    interval = bca(tested, statistic="mean", confidence=1 - 2 * alpha)
+    found = spread(measured.differences)
+    if found is not None and interval is not None and n < found.n:
+        interval = interval.reaching(found.mean)
     std = found.std if found is not None and found.std and math.isfinite(found.std) else None
     # Fewer pairs say nothing even if all of them agree, which leaves an interval without width.
     is_shown = 0.5**n <= alpha and not measured.broken
     return _Numbers(
         interval=interval,
         is_not_worse=is_shown and interval is not None and margin is not None and interval.low > -margin,
-        p=permutation(differences),
+        p=permutation(tested),
         detectable=None if std is None else detectable_mean_difference(std, n, alpha=alpha, power=POWER),
         pairs_needed=None
         if std is None or margin is None
@@ -187,6 +195,18 @@ def _pairs_needed(count: Callable[..., int], one: float, other: float, alpha: fl
         return count(one, other, alpha=alpha, power=POWER)
     except OverflowError:  # more than there are numbers for
         return None
+
+
+def _tested(measured: Measured) -> list[float]:
+    """Return the differences that tests count."""
+    differences = measured.differences
+    return differences if measured.effective == len(differences) else thinned(differences, measured.effective)
+
+
+def _scaled_flips(measured: Measured) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return how many gained and how many lost pairs tests count, each rounded down and up."""
+    gained, lost = (scaled(len(flips), len(measured.values), measured.effective) for flips in _flips(measured))
+    return gained, lost
 
 
 def _flips(measured: Measured) -> tuple[list[Flip], list[Flip]]:

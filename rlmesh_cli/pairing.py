@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import msgspec
 
@@ -12,6 +12,7 @@ from rlmesh_adapters.errors import HarnessError
 
 from .episodes import EpisodeResult
 from .margins import RETURN, SUCCESS
+from .repeats import effective_count
 from .run_reader import StoredRun
 from .stored_evaluation import NoEpisodeError
 
@@ -32,6 +33,12 @@ class Pair(msgspec.Struct, frozen=True):
         return self.base.is_error or self.new.is_error
 
     @property
+    def start(self) -> tuple[str, str] | None:
+        """What both began from, None where that is not known."""
+        base, new = self.base.start_hash, self.new.start_hash
+        return None if base is None or new is None else (base, new)
+
+    @property
     def is_alike(self) -> bool:
         """Whether both start alike and take the same course, if only as far as the same fault."""
         return (self.base.start_hash, self.base.course) == (self.new.start_hash, self.new.course)
@@ -45,8 +52,8 @@ class Pair(msgspec.Struct, frozen=True):
 class Pairs(msgspec.Struct, frozen=True, kw_only=True):
     """The pairs of two runs, in the order of BASE.
 
-    base_only, new_only: seeds that only one of them played. repeats: pairs that are left out, for they repeat
-    another one step by step in both runs.
+    base_only, new_only: seeds that only one of them played. repeats: pairs that repeat another one step by step in
+    both runs; they weigh, and say nothing new.
     """
 
     pairs: list[Pair]
@@ -63,6 +70,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     unreported: pairs left out because one side has no finite value.
     half: (BASE, NEW) of the pairs that were left out, None where there is no value.
     broken: pairs left out because NEW alone could not be finished: nothing is shown to be as good as that.
+    effective: how many of the pairs tests count, see rlmesh_cli.repeats.
     """
 
     metric: str
@@ -71,6 +79,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     errored: int
     unreported: int
     half: list[tuple[float | None, float | None]]
+    effective: int
     broken: int = 0
 
     @property
@@ -106,25 +115,23 @@ def pair_runs(base: StoredRun, new: StoredRun) -> Pairs:
             mend="run NEW with the seeds of BASE: --seed and --episodes, or --seeds",
         )
     new_only = sorted((row for rows in waiting.values() for row in rows), key=lambda row: row.index)
-    counted = without_repeats(pairs) if is_by_seed else pairs
     return Pairs(
-        pairs=counted,
+        pairs=pairs,
         base_only=base_only,
         new_only=[row.seed for row in new_only],
         is_by_seed=is_by_seed,
-        repeats=len(pairs) - len(counted),
+        repeats=repeats_among(pairs) if is_by_seed else 0,
     )
 
 
-def without_repeats(pairs: list[Pair]) -> list[Pair]:
-    """Return one pair a start where all others of that start are the same; else all, as chance comes after it."""
-    first: dict[tuple[str | None, str | None], Pair] = {}
+def repeats_among(pairs: Sequence[Pair]) -> int:
+    """Return how many pairs repeat another one of their start; 0 if some do not, as chance comes after it then."""
+    courses: dict[tuple[str, str], tuple[Hashable, Hashable]] = {}
     for pair in pairs:
-        known = first.setdefault((pair.base.start_hash, pair.new.start_hash), pair)
-        has_starts = pair.base.start_hash is not None and pair.new.start_hash is not None
-        if not (has_starts and known.base.course == pair.base.course and known.new.course == pair.new.course):
-            return pairs
-    return list(first.values())
+        course = pair.base.course, pair.new.course
+        if pair.start is None or courses.setdefault(pair.start, course) != course:
+            return 0
+    return len(pairs) - len(courses)
 
 
 def _span(run: StoredRun) -> str:
@@ -132,8 +139,8 @@ def _span(run: StoredRun) -> str:
     return f"{len(seeds)} from {min(seeds)} to {max(seeds)}" if len(seeds) > 1 else f"seed {seeds[0]}"
 
 
-def measure(metric: str, pairs: Sequence[Pair]) -> Measured:
-    """Return a metric in all pairs that have it on both sides."""
+def measure(metric: str, pairs: Sequence[Pair], *, are_repeats: bool = False) -> Measured:
+    """Return a metric in all pairs that have it on both sides; are_repeats: whether some only repeat others."""
     value_of = _reader(metric)
     kept, values, half, errored, broken = [], [], [], 0, 0
     for pair in pairs:
@@ -153,6 +160,7 @@ def measure(metric: str, pairs: Sequence[Pair]) -> Measured:
         errored=errored,
         unreported=len(half) - errored,
         half=half,
+        effective=effective_count([pair.start for pair in kept]) if are_repeats else len(kept),
         broken=broken,
     )
 

@@ -318,8 +318,9 @@ def test_pairs_that_only_repeat_others_are_said(bench):
         put_again(bench, name, made)
     result = bench.invoke("--json")
     found = json.loads(result.stdout)
-    assert found["notes"] == ["40 more pairs repeat these step by step and do not count"]
-    assert (found["pairs"], found["repeats"]) == (10, 40)
+    assert found["notes"] == ["40 of 50 pairs repeat others step by step and say nothing new: tests count 10"]
+    assert (found["pairs"], found["repeats"]) == (50, 40)
+    assert [(one["pairs"], one["effective"]) for one in found["metrics"]] == [(50, 10)] * 2
 
 
 def test_few_pairs_and_info_metrics_are_said(bench):

@@ -202,12 +202,43 @@ def test_pairs_that_repeat_one_another_step_by_step_count_once():
 
     base, new = of([True, True, False]), of([True, False, False])
     comparison = judged(base, new)
-    assert [pair.base.seed for pair in comparison.pairs.pairs] == [0, 1, 2]
     assert comparison.pairs.repeats == 6
-    assert [flip.seed for flip in metric(comparison, "success_rate").lost or ()] == [1]
+    success = metric(comparison, "success_rate")
+    assert (success.pairs, success.effective) == (9, 3)
+    assert [flip.seed for flip in success.lost or ()] == [1, 4, 7]
+    once = metric(judged(base[:3], new[:3]), "success_rate")
+    assert (success.base, success.new, success.difference) == (once.base, once.new, once.difference)
+    assert (success.p, success.p_worse, success.interval) == (once.p, once.p_worse, once.interval)
+    assert success.detectable == once.detectable
     # One of nine goes on otherwise from the same start: chance comes after it, and all nine count.
     chance = [*new[:8], row(8, seed=8, start_hash="2", trace_hash="else", success=True)]
     assert judged(base, chance).pairs.repeats == 0
+
+
+@pytest.mark.parametrize("name", ["success_rate", "mean_return"])
+def test_starts_that_come_unequally_often_pass_no_collapse(name):
+    """BASE wins the 96 of 100 episodes that begin alike, and NEW the four others."""
+
+    def of(wins):
+        starts = ["often" if at % 25 else str(at) for at in range(100)]
+        return [
+            row(
+                at,
+                seed=at,
+                start_hash=start,
+                trace_hash=f"{start}{wins}",
+                success=(start == "often") == wins,
+                return_=float((start == "often") == wins),
+            )
+            for at, start in enumerate(starts)
+        ]
+
+    found = metric(judged(of(True), of(False), metrics=(name,)), name)
+    assert (found.pairs, found.effective) == (100, 1)
+    assert (found.base, found.new, found.difference) == (0.96, 0.04, pytest.approx(-0.92))
+    assert found.verdict == "inconclusive"
+    if found.interval is not None:
+        assert found.interval.low <= -0.92 <= found.interval.high
 
 
 def test_order_of_the_seeds_changes_nothing():
