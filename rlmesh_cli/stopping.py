@@ -16,7 +16,7 @@ from rlmesh_adapters.errors import RouteError
 
 from .episodes import EpisodeResult
 from .gates import SUCCESS_RATE, Gate, GateVerdict
-from .judgement.intervals import Interval
+from .judgement.intervals import Interval, decimal
 from .judgement.sequences import BettingSequence
 from .repeats import Repeats
 from .wording import percent
@@ -116,7 +116,7 @@ class StoppingRule:
 
     def _is_enough(self) -> bool:
         if self._until.width is not None:
-            return self._rate.n > 0 and self._rate.high - self._rate.low < self._until.width
+            return self._rate.n > 0 and self._rate.interval.width < self._until.width
         if any(self.decision(gate) is None for gate in self._gates):
             return False
         return self._paired is None or self.paired_verdict != "inconclusive"
@@ -149,7 +149,7 @@ class StoppingRule:
         if self._differences is None or not self._differences[0].n:
             return None
         low, high = self._differences
-        return msgspec.structs.replace(low.interval, low=2 * low.low - 1, high=2 * high.high - 1)
+        return msgspec.structs.replace(low.interval, low=decimal(2 * low.low - 1), high=decimal(2 * high.high - 1))
 
     @property
     def paired_verdict(self) -> Literal["not_worse", "worse", "inconclusive"]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+#: More than bounds of interest have, and fewer than floats are wrong in.
+_DIGITS = 12
+
 
 class Interval(msgspec.Struct, frozen=True, kw_only=True):
     """From low to high, both included.
@@ -17,9 +20,19 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float
     method: str
 
+    @property
+    def width(self) -> float:
+        """How far it reaches: 0.1 of 0.105 to 0.205, though their floats are less than that apart."""
+        return decimal(self.high - self.low)
+
     def reaching(self, value: float) -> Interval:
         """Return the interval, made longer where it does not hold `value`."""
         return msgspec.structs.replace(self, low=min(self.low, value), high=max(self.high, value))
+
+
+def decimal(number: float) -> float:
+    """Return what was reckoned from numbers of few decimals, without what floats have added to it."""
+    return round(number, _DIGITS)
 
 
 def check_confidence(confidence: float) -> None:

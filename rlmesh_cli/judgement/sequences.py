@@ -38,9 +38,9 @@ class BettingSequence:
             raise ValueError(f"resolution must be at least 1, not {resolution}")
         self._confidence = confidence
         self._enough = 2 / (1 - confidence)
-        grid = np.linspace(0.0, 1.0, resolution + 1)
-        self._above = _Gamblers(grid)
-        self._below = _Gamblers(grid)
+        self._grid = np.arange(resolution + 1) / resolution
+        self._above = _Gamblers(self._grid)
+        self._below = _Gamblers(self._grid)
         self._low, self._high = 0.0, 1.0
         self._n = 0
         self._sum = 0.0
@@ -74,9 +74,10 @@ class BettingSequence:
         if not 0 <= value <= 1:
             raise ValueError(f"values must be in [0, 1], not {value}")
         bet = self._next_bet()
-        low = self._above.play(value, bet, self._enough)
-        # Low values are high ones seen from 1.
-        high = 1.0 - self._below.play(1.0 - value, bet, self._enough)
+        too_low = self._above.play(value, bet, self._enough)
+        # Low values are high ones seen from 1, and so are means; what is taken from 1 is no number of the grid.
+        too_high = self._below.play(1.0 - value, bet, self._enough)
+        low, high = float(self._grid[max(too_low - 1, 0)]), float(self._grid[-max(too_high, 1)])
         if low <= high:
             self._low, self._high = low, high
         self._n += 1
@@ -105,19 +106,19 @@ class _Gamblers:
         self._capital = np.ones_like(means)
         self._largest_bets = np.full_like(means, math.inf)
         np.divide(_LARGEST_LOSS, means, out=self._largest_bets, where=means > 0)
-        self._bound = 0.0
+        self._out = 0
 
-    def play(self, value: float, bet: float, enough: float) -> float:
-        """Bet on one value and return the largest mean that is rejected, 0 if none is."""
+    def play(self, value: float, bet: float, enough: float) -> int:
+        """Bet on one value and return how many means are rejected: the lowest ones."""
         gains = np.minimum(self._largest_bets, bet)
         gains *= value - self._means
         gains += 1.0
         self._capital *= gains
         if self._capital[0] >= enough:
             self._retire(int(np.count_nonzero(self._capital >= enough)))
-        return self._bound
+        return self._out
 
     def _retire(self, count: int) -> None:
-        self._bound = float(self._means[count - 1])
+        self._out += count
         self._means, self._capital = self._means[count:], self._capital[count:]
         self._largest_bets = self._largest_bets[count:]

@@ -76,6 +76,18 @@ def test_a_width_stops_where_the_sequence_is_that_narrow():
     assert made.interval.high - made.interval.low < 0.2
 
 
+@pytest.mark.parametrize(("misses", "count", "bounds"), [(6, 706, (0.105, 0.205)), (13, 267, (0.04, 0.14))])
+def test_an_interval_of_exactly_the_width_is_not_narrower(misses, count, bounds):
+    outcomes = ([True] + [False] * misses) * 200
+    made = rule("width<0.1", gates=())
+    made.take(rows_of(outcomes[:count]))
+    assert made.interval is not None
+    assert (made.interval.low, made.interval.high, made.stop_at) == (*bounds, None)
+    made.take([row(index, success=outcomes[index]) for index in range(count, len(outcomes))])
+    assert made.stop_at is not None
+    assert made.stop_at > count
+
+
 @settings(max_examples=60, deadline=None)
 @given(outcomes=st.lists(st.booleans(), min_size=1, max_size=60), data=st.data())
 def test_the_order_in_which_episodes_end_changes_nothing(outcomes, data):
@@ -208,6 +220,15 @@ def test_bounds_reach_to_the_rate_where_starts_come_unequally_often():
     worse.take([row(at, success=at % 10 == 0, start_hash=base[at].start_hash) for at in range(1_000)])
     assert worse.difference.low == pytest.approx(-0.8)
     assert (worse.paired_verdict, worse.stop_at) == ("inconclusive", None)
+
+
+def test_a_difference_at_exactly_the_margin_does_not_lie_above_it():
+    made = rule(gates=(), paired=bar_of(dict.fromkeys(range(100), True), margin=0.08))
+    made.take(rows_of([True] * 48))
+    assert made.difference is not None
+    assert (made.difference.low, made.paired_verdict) == (-0.08, "inconclusive")
+    made.take([row(48, success=True)])
+    assert (made.paired_verdict, made.stop_at) == ("not_worse", 49)
 
 
 def test_what_new_did_not_finish_is_lost_on_the_way_to_not_worse_and_nothing_on_the_way_to_worse():

@@ -51,6 +51,13 @@ def test_bounds_are_the_means_that_the_paper_rejects(rate, confidence):
     assert low > 0 or high < 1
 
 
+@pytest.mark.parametrize(("misses", "count", "bounds"), [(3, 1733, (0.206, 0.306)), (6, 706, (0.105, 0.205))])
+def test_bounds_are_numbers_of_the_grid_as_they_are_written(misses, count, bounds):
+    values = ([1.0] + [0.0] * misses) * (count // misses)
+    found = fed(values[:count])
+    assert (found.low, found.high) == bounds
+
+
 def test_nothing_is_known_before_a_value():
     sequence = BettingSequence(0.9)
     assert (sequence.n, sequence.low, sequence.high) == (0, 0.0, 1.0)
