@@ -138,7 +138,7 @@ def check_bounds(gates: tuple[Gate, ...], on: str) -> None:
                 where="gates",
                 mend=_percent_mend(gate),
             )
-        if gate.metric == SUCCESS_RATE and gate.op in (*_UP, *_DOWN) and not (gate.holds(0.0) or gate.holds(1.0)):
+        if gate.metric == SUCCESS_RATE and not _is_met_by_a_rate(gate):
             share = f"; {exact(gate.bound)} % is {exact(gate.bound / 100)}" if 1 < gate.bound <= 100 else ""
             raise RouteError(
                 f"no run can meet `{gate}`: a rate is from 0 to 1",
@@ -151,6 +151,11 @@ def check_bounds(gates: tuple[Gate, ...], on: str) -> None:
                 where="gate_on: lower",
                 mend="write it with >=, >, <= or <, or drop --gate-on",
             )
+
+
+def _is_met_by_a_rate(gate: Gate) -> bool:
+    # What neither end meets, no number between them does, unless it is the bound itself.
+    return gate.holds(0.0) or gate.holds(1.0) or (gate.op == "==" and 0 < gate.bound < 1)
 
 
 def _percent(gate: Gate) -> float:

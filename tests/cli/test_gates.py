@@ -197,7 +197,11 @@ def test_a_bar_of_one_value_has_no_worse_end(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["success_rate >= 90", "success_rate > 1", "success_rate < 0", "success_rate >= 101%"]
+    "text",
+    [
+        *("success_rate >= 90", "success_rate > 1", "success_rate < 0", "success_rate >= 101%"),
+        *("success_rate == 1.5", "success_rate == -0.1", "success_rate == 101%"),
+    ],
 )
 def test_bar_that_no_rate_can_meet_is_refused_before_the_run(text):
     with pytest.raises(RouteError, match="a rate is from 0 to 1") as caught:
@@ -206,7 +210,17 @@ def test_bar_that_no_rate_can_meet_is_refused_before_the_run(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["success_rate >= 1", "success_rate > 0", "success_rate <= 0", "success_rate == 0.5"]
+    "text",
+    [
+        *(
+            "success_rate >= 1",
+            "success_rate > 0",
+            "success_rate <= 0",
+            "success_rate == 0.5",
+            "success_rate == 0",
+        ),
+        *("success_rate == 100%", "success_rate != 0", "success_rate != 1", "success_rate != 2"),
+    ],
 )
 def test_bar_that_some_rate_meets_is_not_refused(text):
     check_bounds((parse_gate(text),), "value")
