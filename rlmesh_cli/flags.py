@@ -14,7 +14,7 @@ from .documents import KeyPath
 from .schema import Flags
 
 _RETURN_RULE = re.compile(r"\s*return\s*>=\s*(\S+)\s*")
-_KEY_RULE = re.compile(r"\s*([^<>=:\s](?:[^<>=]*?[^<>=:\s])?)\s*(?::\s*(\w+)\s*(?::\s*(\d{1,9})\s*)?)?")
+_KEY_RULE = re.compile(r"\s*([^<>=:\s](?:[^<>=:]*?[^<>=:\s])?)\s*(?::\s*(\w+)\s*(?::\s*(\d{1,9})\s*)?)?")
 # Nobody means a seed of more digits, and Python refuses to read very many.
 _SEED = re.compile(r"[0-9]{1,100}")
 _RANGE = re.compile(r"([0-9]{1,100})\.\.([0-9]{1,100})")
@@ -192,10 +192,15 @@ def parse_success(text: str) -> dict[str, Any]:
         return {"return_at_least": _scalar(bound[1], "--success")}
     rule = _KEY_RULE.fullmatch(text)
     if rule is None:
+        # What follows a colon and cannot be read must not become part of a key that nobody reports.
+        in_file = (
+            "; a key that holds a colon stands in a route file, as success: {key: ...}" if ":" in text else ""
+        )
         raise RouteError(
             f"`{shortened(text)}` is not a success rule",
             where="--success",
-            mend="write KEY, KEY:any, KEY:held:10 or 'return >= X', such as is_success or 'return >= 475'",
+            mend="write KEY, KEY:any, KEY:held:10 or 'return >= X', such as is_success or 'return >= 475'"
+            + in_file,
         )
     return {
         "key": rule[1],

@@ -146,8 +146,24 @@ def test_success_is_a_key_or_a_bound_on_the_return(text, rule):
     assert read_flags(Request(success=text)).values == {("success",): rule}
 
 
-@pytest.mark.parametrize("text", ["", ":any", "return > 5", "return >=", "return <= 5", "return >= 5 or so"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", ":any", "return > 5", "return >=", "return <= 5", "return >= 5 or so"),
+        *(
+            "ok:held:-1",
+            "ok:held:1.5",
+            "ok:held:ten",
+            "ok:held:1e3",
+            "ok:held:",
+            "ok:held:9999999999",
+            "ok:a-b",
+            "a:b:any",
+        ),
+    ],
+)
 def test_success_that_is_no_rule_is_refused(text):
     with pytest.raises(RouteError) as caught:
         read_flags(Request(success=text))
     assert mended(caught.value).where == "--success"
+    assert ("a key that holds a colon stands in a route file" in caught.value.mend) is (":" in text)

@@ -204,6 +204,7 @@ WRONG = {
     "version: 2": ("version", ["1", "2"]),
     "instances: every": ("instances", ["auto", "shared", "lane", "'every'"]),
     "success: yes": ("success", ["'yes'"]),
+    "success: ok:held:-1": ("success", ["`ok:held:-1` is not a success rule"]),
     "success: {key: a, when: sometimes}": ("success.when", ["final", "any", "'sometimes'"]),
     "success: {key: 5}": ("success.key", ["str", "5"]),
     "success: {return_at_least: .nan}": ("success.return_at_least", ["finite", "nan"]),
