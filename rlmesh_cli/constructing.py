@@ -44,7 +44,8 @@ def builder(
         try:
             with as_guest():
                 # Instances keep nothing in common, and the record says what was given.
-                return entry(**copy.deepcopy(params))
+                made = entry(**copy.deepcopy(params))
+                return _FunctionPolicy(made) if inspect.isroutine(made) else made
         except BaseException as error:
             if not is_fault(error):
                 raise

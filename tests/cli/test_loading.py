@@ -58,6 +58,25 @@ def test_make_policy_comes_before_the_class_and_the_class_before_the_function(tm
     assert build(policy_file(tmp_path, bare, "c.py")).predict(None) == 2
 
 
+@pytest.mark.parametrize("returned", ["act", "lambda obs: gain", "Model().act"])
+def test_make_policy_may_return_a_function_that_acts(returned, tmp_path):
+    source = (
+        "class Model:\n    gain = 3\n    def act(self, obs): return self.gain\n"
+        "def make_policy(gain=3):\n    def act(obs): return gain\n"
+        f"    return {returned}\n"
+    )
+    assert build(policy_file(tmp_path, source)).predict(None) == 3
+
+
+@pytest.mark.parametrize("returned", ["Model", "5", "Model()"])
+def test_what_make_policy_returns_is_called_only_where_it_is_a_function(returned, tmp_path):
+    """A class that was not built yet is no policy, though it can be called."""
+    source = (
+        f"class Model:\n    def __init__(self, *obs): self.obs = obs\ndef make_policy():\n    return {returned}\n"
+    )
+    assert not hasattr(build(policy_file(tmp_path, source)), "predict")
+
+
 def test_every_build_is_another_object(tmp_path):
     made = ZERO + "ready = Policy()\n"
     texts = {
