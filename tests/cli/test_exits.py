@@ -181,3 +181,10 @@ def test_only_a_bar_from_above_allows_errors(gate, code):
     verdicts = [judge(parse_gate(gate), summary)]
     assert verdicts[0].passed
     assert exit_code(evaluation(BAD, verdicts=verdicts), strict=False) == code
+
+
+def test_json_of_no_result_is_nothing(tmp_path, capsys):
+    code, folder = play(tmp_path, str(tmp_path / "nowhere.py"), as_json=True)
+    printed = capsys.readouterr()
+    assert (code, folder, printed.out) == (Exit.USAGE, None, "")
+    assert "no such policy file" in printed.err
