@@ -160,7 +160,10 @@ def _without_result(reports: Reports | None, code: Exit, cause: str, folder: Pat
 
 
 def _resumption(request: Request, out: Path, flags: Flags) -> tuple[Resumption | None, Document | None]:
-    """Return which run is gone on with, and its route where none was typed; put the longer plan into the flags."""
+    """Return which run is gone on with, and its route, for what is not said; put the longer plan into the flags.
+
+    A command with `auto` says all of an evaluation, for it begins one where there is none to go on with.
+    """
     if request.extend is not None and request.resume is None:
         raise RouteError("it is not said which run gets more episodes", where="--extend", mend="add --resume RUN")
     if request.resume is None:
@@ -176,9 +179,9 @@ def _resumption(request: Request, out: Path, flags: Flags) -> tuple[Resumption |
     if request.extend is not None:
         flags.values[("episodes",)] = extended(stored, request.extend, is_counted=request.episodes is not None)
         flags.names[("episodes",)] = "--extend"
-    # What is given stands in place of what is recorded, and is then found to be something else, or not.
-    is_whole = request.policy is not None and request.env is not None
-    return resumption, None if is_whole else recorded_route(stored)
+    # What is given stands in place of what is recorded, and is then found to be something else, or not. For the
+    # rest, defaults are those of a new run: with them this one would grow to as many episodes, and lose its gates.
+    return resumption, recorded_route(stored, policy=request.policy, env=request.env)
 
 
 def exit_code(evaluation: Evaluation, *, strict: bool) -> Exit:

@@ -159,17 +159,28 @@ class Resumption:
             raise
 
 
-def recorded_route(stored: StoredRun) -> Document:
+def recorded_route(stored: StoredRun, *, policy: str | None = None, env: str | None = None) -> Document:
     """Return the route of a run as a document, for an evaluation that goes on with it.
 
     The policy is looked for where it was found then, wherever the command is typed now.
+    policy, env: as typed in their place. Others have arguments of their own, and are refused for what they are.
     """
     route: dict[str, Any] = dict(stored.record["route"])
     file = (stored.record.get("policy") or {}).get("file")
     source = str(route["policy"].get("source", ""))
     if file is not None and split_source(source)[0].endswith(".py"):
         route["policy"] = {**route["policy"], "source": at_file(source, file["path"])}
+    if policy is not None and _found_at(policy) != _found_at(str(route["policy"].get("source", ""))):
+        route["policy"] = {**route["policy"], "params": {}}
+    if env is not None and env != route["env"]["id"]:
+        route["env"] = {**route["env"], "kwargs": {}, "wrappers": []}
     return Document(f"{stored.folder.name}/run.json", route, {})
+
+
+def _found_at(source: str) -> tuple[str, str]:
+    """Return what a policy's source names, with the path of its file as it is from everywhere."""
+    target, attribute = split_source(source)
+    return (str(Path(target).resolve()) if target.endswith(".py") else target), attribute
 
 
 def extended(stored: StoredRun, more: int, *, is_counted: bool) -> int:

@@ -31,13 +31,24 @@ _FINITE: tuple[KeyPath, ...] = (
 def read_route(path: Path | None, flags: Flags, base: Document | None = None) -> tuple[Route, str | None]:
     """Return the route of a file, with the flags in place of what it says, and the file's SHA-256.
 
-    base: what stands in place of a file, such as the route of an earlier run.
+    base: the route of an earlier run, for what neither of them says.
 
     Raises RouteError with file and line, or the flag, for unknown keys (naming the nearest), wrong types, counts
     below one, seeds that do not match the episodes, and a missing environment or policy; LoadError for what is
     named as a policy and is something else.
     """
-    document = (base or Document("route", {}, {})) if path is None else _read(path)
+    own = base or Document("route", {}, {})
+    document = _checked(own) if path is None else _filled(_checked(_read(path)), own)
+    merged = _merge(document.value, flags)
+    route = convert(merged, lambda path: _place(path, document, flags))
+    if path is not None:
+        route = _with_local_policy(route, path, flags)
+    _check(route, merged, document, flags)
+    return route, document.sha256 or None
+
+
+def _checked(document: Document) -> Document:
+    """Return a document of known keys, with those read that stand there as a flag takes them."""
     if not isinstance(document.value, dict):
         raise RouteError(
             f"a route is a mapping of keys, got {kind_of(document.value)}",
@@ -45,12 +56,7 @@ def read_route(path: Path | None, flags: Flags, base: Document | None = None) ->
             mend="begin with `version: 1`",
         )
     refuse_unknown(document)
-    merged = _merge(_with_texts_read(document), flags)
-    route = convert(merged, lambda path: _place(path, document, flags))
-    if path is not None:
-        route = _with_local_policy(route, path, flags)
-    _check(route, merged, document, flags)
-    return route, document.sha256 or None
+    return msgspec.structs.replace(document, value=_with_texts_read(document))
 
 
 def _read(path: Path) -> Document:
@@ -80,6 +86,28 @@ def _with_texts_read(document: Document) -> dict[str, Any]:
             except RouteError as error:
                 raise RouteError(error.cause, where=document.place((key,)), mend=error.mend) from None
     return value
+
+
+#: Sections of which a file may say a part.
+_FILLED = ("env", "policy")
+#: What says which episodes are played; a file that lists seeds says all of it.
+_PLAN = ("seed", "seeds", "episodes")
+
+
+def _filled(document: Document, base: Document) -> Document:
+    """Return a route file with what it does not say taken from the route of an earlier run."""
+    said, left = document.value, dict(_checked(base).value)
+    for key in _PLAN if "seeds" in said else ("seeds",) if "seed" in said else ():
+        left.pop(key, None)
+    filled = {key: _united(left[key], said[key]) for key in _FILLED if key in left and key in said}
+    return msgspec.structs.replace(document, value={**left, **said, **filled}, below=base)
+
+
+def _united(below: Any, said: Any) -> Any:
+    """Return a mapping with the keys of both, also in the mappings inside; of all else what is said."""
+    if not (isinstance(below, dict) and isinstance(said, dict)):
+        return said
+    return {**below, **{key: _united(below.get(key), part) for key, part in said.items()}}
 
 
 def _merge(value: Mapping[str, Any], flags: Flags) -> dict[str, Any]:

@@ -301,6 +301,99 @@ def test_arrangement_and_bars_may_be_others(tmp_path: Path, flags: dict[str, Any
     assert resume(folder, **flags)[0] == 0
 
 
+@pytest.mark.parametrize("given", [{}, {"env": DIARY}, {"policy": DRAWS, "env": DIARY}])
+@pytest.mark.parametrize("rows", [2, 4])
+def test_what_is_not_said_is_the_runs_own(tmp_path: Path, rows: int, given: dict[str, Any]) -> None:
+    """A run of another number of episodes than the usual 50, with a gate that it misses."""
+    flags = {"episodes": 4, "gates": ("mean_return >= 99",), "num_envs": 2, "env_args": ("length=9",)}
+    whole = play(tmp_path, DRAWS, DIARY, **flags)
+    assert whole.folder is not None
+    folder = cut(whole, rows) if rows < 4 else whole.folder
+    code, played = resume(folder, **given)
+    assert (code, whole.code, len(played.rows)) == (1, 1, 4)
+    assert played.record["route"] == whole.record["route"]
+    assert told(played.summary)["gates"] == told(whole.summary)["gates"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "count"),
+    [({"episodes": 7}, 0, 7), ({"episodes": 3}, 2, 4), ({"seeds": "0..5"}, 0, 6), ({"seed": 0}, 0, 4)],
+)
+def test_what_is_said_of_the_episodes_counts(tmp_path: Path, flags: dict[str, Any], code: int, count: int) -> None:
+    played = play(tmp_path, DRAWS, DIARY, episodes=4)
+    assert played.folder is not None
+    ended, longer = resume(played.folder, policy=DRAWS, env=DIARY, **flags)
+    assert (ended, len(longer.rows)) == (code, count)
+
+
+@pytest.mark.parametrize(
+    ("more", "gates", "count"),
+    [
+        ({}, ["mean_return >= 99"], 4),
+        ({"gates": []}, [], 4),
+        ({"episodes": 6, "gates": ["errors == 0"]}, ["errors == 0"], 6),
+        ({"seeds": [0, 1, 2, 3, 9]}, ["mean_return >= 99"], 5),
+        ({"seed": 0}, ["mean_return >= 99"], 4),
+    ],
+)
+def test_what_a_route_file_does_not_say_is_the_runs_own(
+    tmp_path: Path, more: dict[str, Any], gates: list[str], count: int
+) -> None:
+    route = tmp_path / "route.json"
+    said = {"version": 1, "env": {"id": DIARY}, "policy": {"source": DRAWS}}
+    route.write_text(json.dumps(said))
+    typed = {"episodes": 4, "gates": ("mean_return >= 99",), "env_args": ("length=9",)}
+    played = play(tmp_path, None, route=route, **typed)
+    assert played.folder is not None
+    route.write_text(json.dumps({**said, **more}))
+    code, longer = resume(played.folder, route=route)
+    assert (code, len(longer.rows)) == (1 if "mean_return >= 99" in gates else 0, count)
+    assert longer.record["route"]["gates"] == gates
+    assert longer.record["route"]["env"]["kwargs"] == {"length": 9}
+
+
+@pytest.mark.parametrize(
+    ("given", "fields"),
+    [
+        ({"policy": "zero"}, ["policy: was ", "policy.params.gain: was 1, is not there"]),
+        ({"env": "CartPole-v1"}, ["env.id: was ", "env.kwargs.length: was 9, is not there"]),
+    ],
+)
+def test_another_policy_or_environment_is_not_given_the_arguments_of_the_runs(
+    tmp_path: Path, given: dict[str, str], fields: list[str], capsys: Any
+) -> None:
+    file = tmp_path / "gains.py"
+    file.write_text(
+        "class Policy:\n    def __init__(self, gain):\n        self.gain = gain\n"
+        "    def predict(self, obs):\n        return self.gain\n"
+    )
+    played = play(tmp_path, str(file), DIARY, episodes=2, policy_args=("gain=1",), env_args=("length=9",))
+    assert played.folder is not None
+    assert resume(played.folder, **{"policy": str(file), "env": DIARY, **given})[0] == 2
+    said = capsys.readouterr().err
+    assert [field for field in fields if field not in said] == []
+
+
+def test_what_contradicts_a_route_file_is_placed_in_the_run(tmp_path: Path, capsys: Any) -> None:
+    played = play(tmp_path, DRAWS, DIARY, episodes=4, vectorization="async", start_method="fork")
+    assert played.folder is not None
+    route = tmp_path / "route.json"
+    route.write_text(json.dumps({"version": 1, "env": {"id": DIARY, "vectorization": "sync"}}))
+    assert resume(played.folder, route=route)[0] == 2
+    assert f"  at    {played.folder.name}/run.json:1: env.start_method" in capsys.readouterr().err
+
+
+def test_auto_says_all_of_an_evaluation(tmp_path: Path) -> None:
+    """It begins one where there is none, so what it does not say is what a new run takes."""
+    out = tmp_path / "runs"
+    given = {"policy": DRAWS, "env": DIARY, "quiet": True, "out": out}
+    assert int(run(Request(**given, episodes=4, gates=("mean_return >= 99",)))) == 1
+    cut(read_run(out, 1), 2)
+    assert int(run(Request(**given, resume="auto"))) == 0
+    played = read_run(out, 0)
+    assert (len(played.rows), played.record["route"]["gates"]) == (50, [])
+
+
 def test_a_run_is_extended(tmp_path: Path) -> None:
     played = play(tmp_path, DRAWS, DIARY, episodes=4)
     whole = play(tmp_path, DRAWS, DIARY, episodes=7)

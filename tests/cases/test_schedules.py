@@ -203,9 +203,8 @@ def test_an_interrupted_run_goes_on_with_the_other_schedule(tmp_path: Path) -> N
     whole = play(tmp_path, "ragged:FaultyChunks", "Ragged-v0", **flags)
     broken_off = play(tmp_path, "ragged:FaultyChunks", "Ragged-v0", max_errors=2, **flags)
     assert len(broken_off.rows) < 40
-    resumed = play(
-        tmp_path, "ragged:FaultyChunks", "Ragged-v0", schedule="eager", resume=str(broken_off.folder), **flags
-    )
+    flags |= {"schedule": "eager", "max_errors": 40}
+    resumed = play(tmp_path, "ragged:FaultyChunks", "Ragged-v0", resume=str(broken_off.folder), **flags)
     assert resumed.folder is None
     lines = (broken_off.folder / "episodes.jsonl").read_text().splitlines()  # type: ignore[union-attr]
     assert len(lines) == len(whole.rows) == 40
