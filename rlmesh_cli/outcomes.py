@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
+from math import isfinite, isnan, nan
 from typing import Any
 
 import msgspec
@@ -87,29 +87,32 @@ class InfoReader:
             if name in info or root in info:
                 number = info.get(name)
                 # Most environments report plain floats; whatever else it is takes the longer way.
-                if number.__class__ is not float or not isfinite(number):
+                if number.__class__ is not float:
                     number = read_number(info, name)
                 if number is not None:
-                    outcome.reported[name] = number
-                else:
-                    self._note_unread_number(info, name)
+                    # Of nan one object, so that episodes that report it at one place are alike.
+                    outcome.reported[name] = nan if isnan(number) else number
+                if number is None or not isfinite(number):
+                    self._note_unread_number(info, name, number)
 
     def _note_unread_flag(self, info: Mapping[str, Any], key: str) -> None:
         """Note a report of success that says nothing; a key with nothing behind it is none."""
         if info.get(key) is not None and self._advisories is not None:
-            message = self._said(key, info[key], "neither true nor false")
+            message = self._said(key, info[key], "neither true nor false: it does not count")
             self._advisories.add("success-unreadable", "caution", message, subject=key)
 
-    def _note_unread_number(self, info: Mapping[str, Any], name: str) -> None:
-        """Note a report of a metric that says nothing."""
-        if info.get(name) is not None and self._advisories is not None:
-            message = self._said(name, info[name], "no finite number")
+    def _note_unread_number(self, info: Mapping[str, Any], name: str, number: float | None) -> None:
+        """Note a report of a metric that says nothing, or is a number that no bar can be held against."""
+        value = info.get(name) if number is None else number
+        if value is not None and self._advisories is not None:
+            comes_to = "it does not count" if number is None else "where an episode ends with it, no gate passes"
+            message = self._said(name, value, f"no finite number: {comes_to}")
             self._advisories.add("metric-unreadable", "caution", message, subject=name)
 
     def _said(self, key: str, value: Any, what: str) -> str:
         """Return what is said of a report; of a key it is made once, for it may come at every step."""
         if key not in self._unread:
-            self._unread[key] = f"`{key}` of the infos is {_shown(value)}, which is {what}: it does not count"
+            self._unread[key] = f"`{key}` of the infos is {_shown(value)}, which is {what}"
         return self._unread[key]
 
     def read_reset(self, info: Mapping[str, Any], outcome: Outcome) -> None:

@@ -87,8 +87,8 @@ class RunStore:
 
         Raises HarnessError where the disk takes no more of them.
         """
-        # Of what a row holds only the return can be infinite; strict_json flags it, and is slow.
-        if isfinite(sum([result.return_ for result in results])):
+        # Of what a row holds only these may be no finite number; strict_json flags them, and is slow.
+        if isfinite(sum([result.return_ for result in results])) and all(map(_has_finite_metrics, results)):
             data = self._encoder.encode_lines(results)
         else:
             data = b"".join([strict_json(result) + b"\n" for result in results])
@@ -173,6 +173,11 @@ def state_of(record: Mapping[str, Any], folder: Path) -> str:
     """
     status = str(record["status"])
     return "killed" if status == "running" and not is_open(folder) else status
+
+
+def _has_finite_metrics(result: EpisodeResult) -> bool:
+    metrics = result.metrics
+    return not metrics or all(number is None or isfinite(number) for number in metrics.values())
 
 
 def _write_whole(path: Path, data: bytes) -> None:

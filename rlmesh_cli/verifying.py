@@ -142,6 +142,8 @@ def _are_metrics_close(one: dict[str, float | None], other: dict[str, float | No
     def is_close(value: float | None, beside: float | None) -> bool:
         if value is None or beside is None:
             return value is beside
+        if math.isnan(value) or math.isnan(beside):
+            return math.isnan(value) and math.isnan(beside)
         return math.isclose(value, beside, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
 
     return one.keys() == other.keys() and all(is_close(value, other[name]) for name, value in one.items())

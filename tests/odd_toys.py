@@ -33,6 +33,22 @@ class Pays(Clock):
         return self.look(), paid[self.t - 1], self.t == len(paid), False, {}
 
 
+class Measures(Clock):
+    """Seed n reports `speeds[n]`, a number a step; every seed begins alike."""
+
+    def __init__(self, render_mode: str | None = None, speeds: tuple[tuple[float | str, ...], ...] = ()) -> None:
+        super().__init__(render_mode)
+        self.speeds = speeds
+
+    def look(self) -> Any:
+        return np.zeros(self.observation_space.shape, self.observation_space.dtype)
+
+    def step(self, action) -> Step:
+        told = self.speeds[self.seed]
+        self.t += 1
+        return self.look(), 1.0, self.t == len(told), False, {"speed": float(told[self.t - 1])}
+
+
 class Flat(Drawn):
     """Arrays without a number in them."""
 

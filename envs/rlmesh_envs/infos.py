@@ -5,7 +5,6 @@ A key that a lane did not report is absent. It is never False and never 0.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -104,7 +103,7 @@ def read_flag(info: Mapping[str, Any], key: str) -> bool | None:
 
 
 def read_number(info: Mapping[str, Any], key: str) -> float | None:
-    """Return a number of an info, None if it is absent, not one number, or not finite.
+    """Return a number of an info, None if it is absent or not one number; it may be nan or infinite.
 
     Takes bools, numbers and one-element arrays. Dots lead into nested dicts, unless the key itself is there.
     """
@@ -121,9 +120,8 @@ def read_number(info: Mapping[str, Any], key: str) -> float | None:
         array = np.asarray(value)
         if array.dtype.kind not in "biuf" or array.size != 1:
             return None
-        number = float(array.reshape(-1)[0])
+        return float(array.reshape(-1)[0])
     except BaseException as error:  # a value of the user's may raise anything when it is looked at
         if not is_fault(error):
             raise
         return None
-    return number if math.isfinite(number) else None

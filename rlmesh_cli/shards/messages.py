@@ -5,6 +5,7 @@ Plain data, so that they cross the borders of processes and machines.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -118,7 +119,19 @@ _REPORTS = msgspec.msgpack.Decoder(Report)
 
 
 def _unpacked(packed: bytes) -> Report:
-    return _REPORTS.decode(packed)
+    report = _REPORTS.decode(packed)
+    if any(math.isnan(number) for row in report.rows for number in row.metrics.values() if number is not None):
+        return msgspec.structs.replace(report, rows=tuple(map(_with_one_nan, report.rows)))
+    return report
+
+
+def _with_one_nan(row: EpisodeResult) -> EpisodeResult:
+    """Return a row with the one nan of this process, which equals itself where it is looked at as an object."""
+    metrics = {
+        name: math.nan if number is not None and math.isnan(number) else number
+        for name, number in row.metrics.items()
+    }
+    return msgspec.structs.replace(row, metrics=metrics)
 
 
 class Traced(msgspec.Struct, frozen=True):
