@@ -69,7 +69,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     values: (BASE, NEW) of each of `pairs`. errored: pairs left out because an episode could not be finished.
     unreported: pairs left out because one side has no finite value.
     half: (BASE, NEW) of the pairs that were left out, None where there is no value.
-    broken: pairs left out because NEW alone could not be finished: nothing is shown to be as good as that.
+    broken: pairs left out because NEW alone could not be finished, or is nan or infinite: nothing is shown to be
+        as good as that.
     effective: how many of the pairs tests count, see rlmesh_cli.repeats.
     """
 
@@ -144,11 +145,13 @@ def measure(metric: str, pairs: Sequence[Pair], *, are_repeats: bool = False) ->
     value_of = _reader(metric)
     kept, values, half, errored, broken = [], [], [], 0, 0
     for pair in pairs:
-        base, new = value_of(pair.base), value_of(pair.new)
+        before, after = value_of(pair.base), value_of(pair.new)
+        base, new = _finite(before), _finite(after)
         # The difference of two numbers may have no float.
         if pair.is_error or base is None or new is None or not math.isfinite(new - base):
             errored += pair.is_error
-            broken += pair.new.is_error and not pair.base.is_error
+            is_lost = pair.new.is_error and not pair.base.is_error
+            broken += is_lost or (base is not None and after is not None and new is None)
             half.append((base, new))
         else:
             kept.append(pair)
@@ -176,8 +179,8 @@ def _reader(metric: str) -> Callable[[EpisodeResult], float | None]:
     if metric == SUCCESS:
         return lambda row: None if row.is_error or row.success is None else float(row.success)
     if metric == RETURN:
-        return lambda row: _finite(None if row.is_error else row.return_)
-    return lambda row: _finite(None if row.is_error else row.metrics.get(metric))
+        return lambda row: None if row.is_error else row.return_
+    return lambda row: None if row.is_error else row.metrics.get(metric)
 
 
 def _finite(value: float | None) -> float | None:

@@ -282,6 +282,20 @@ def test_returns_that_are_not_finite_are_left_out():
     assert (found.pairs, found.errored, found.unreported) == (2, 0, 2)
 
 
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("name", ["mean_return", "speed"])
+def test_a_new_run_is_not_shown_to_be_as_good_where_it_alone_is_no_finite_number(name, value):
+    def of(last):
+        values = [at % 7 + 1.0 for at in range(40)] + [last]
+        return [row(at, seed=at, return_=one, metrics={"speed": one}) for at, one in enumerate(values)]
+
+    assert metric(judged(of(1.0), of(1.0), metrics=(name,)), name).verdict == "not_worse"
+    found = metric(judged(of(1.0), of(value), metrics=(name,)), name)
+    assert (found.pairs, found.unreported, found.verdict) == (40, 1, "inconclusive")
+    # Where BASE is none either, there is nothing that it could be worse than.
+    assert metric(judged(of(value), of(1.0), metrics=(name,)), name).verdict == "not_worse"
+
+
 def test_numbers_of_any_size_are_judged():
     base, new = with_returns([1e200, 2e200, 3e200]), with_returns([2e200, 2e200, 1e200])
     assert judged(base, new).verdict == "inconclusive"
