@@ -80,7 +80,9 @@ def decide(
     is_hiding = is_single or verdict.recommended == "lane"
     if sharing == "auto" and is_shown and not is_hiding:
         sharing = "shared"
-    elif sharing == "auto" and verdict.verdict == "episode_clean":
+    elif sharing == "auto" and (
+        verdict.verdict == "episode_clean" or (is_shown and verdict.recommended == "lane")
+    ):
         sharing = "lane"
     elif sharing == "auto" and verdict.is_unsure:
         sharing = "episode"  # right for all but what outlives an instance

@@ -249,7 +249,7 @@ def test_probe_of_the_page_is_the_probe():
     advice = {row[0].strip("`"): row[1] for row in rows(section(text, "What to do next"))}
     assert advice == ADVICE
     tests = set(
-        re.findall(r'(?:check\(|name=|_result\(findings, |^    \()"([a-z-]+)"', _probe_sources(), flags=re.M)
+        re.findall(r'(?:check\(|name=|\bresult\(findings, |^    \()"([a-z-]+)"', _probe_sources(), flags=re.M)
     )
     assert {row[0].strip("`") for row in rows(section(text, "Tests"))} == tests
     audited = set(re.findall(r'_(?:passed|noted|failed)\(\s*"([a-z ]+)"', inspect.getsource(auditing)))

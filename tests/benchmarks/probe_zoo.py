@@ -22,6 +22,7 @@ from zoo import clean, faulty
 from zoo.asking import probe
 
 from rlmesh_adapters.context import EpisodeContext
+from rlmesh_adapters.corners import parameter_names
 
 
 def rule_rejects(policy: Any, seed: int) -> bool:
@@ -31,9 +32,7 @@ def rule_rejects(policy: Any, seed: int) -> bool:
         return False
     rng = np.random.default_rng(seed)
     one, other = rng.normal(size=(2, 4)).astype(np.float32)
-    options = (
-        {"context": EpisodeContext("ep", 0, seed)} if policy.__name__ in ("EpisodeNoise", "TellsTime") else {}
-    )
+    options = {"context": EpisodeContext("ep", 0, seed)} if "context" in parameter_names(instance.predict) else {}
 
     def ask(obs: np.ndarray) -> Any:
         answer = instance.predict(obs, **options)

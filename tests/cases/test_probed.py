@@ -66,6 +66,21 @@ class Integrating:
         return (obs[:, 2] + obs[:, 3] + self.sum > 0).astype(int)
 
 
+class ClearingAtStepZero:
+    def predict(self, obs, context):
+        if context.step == 0:
+            self.lean = 0.0
+        self.lean = 0.8 * self.lean + float(obs[2] + obs[3])
+        return int(self.lean > 0)
+
+
+class PlanningByStep:
+    def predict(self, obs, context):
+        if context.step % 8 == 0:
+            self.plan = [int(obs[2] + obs[3] > 0)] * 4 + [int(obs[3] < 0)] * 4
+        return self.plan[context.step % 8]
+
+
 class Harmless:
     def reset(self):
         pass
@@ -99,6 +114,8 @@ def without_lane(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         ("Recurrent", {"instances": "episode"}, "episode"),
         ("Unresettable", {"instances": "episode"}, "episode"),
         ("Passing", {}, "shared"),
+        ("ClearingAtStepZero", {}, "lane"),
+        ("PlanningByStep", {}, "lane"),
         ("Harmless", {}, "shared"),
         ("Integrating", {}, "lane"),
     ],

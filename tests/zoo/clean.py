@@ -210,6 +210,22 @@ class TellsTime:
         return act(obs) + context.step
 
 
+class ChangesByStep:
+    """Stands still at first, then acts the other way at every second step."""
+
+    def predict_batch(self, obs, context):
+        return np.array(
+            [act(row) * (one.step > 2) * (-1) ** one.step for row, one in zip(obs, context, strict=True)]
+        )
+
+
+class PreparesAtStepZero:
+    def predict(self, obs, context):
+        if context.step == 0:
+            self.weights = np.array(WEIGHTS)
+        return obs @ self.weights
+
+
 class Chooses:
     is_discrete = True
 
@@ -253,6 +269,8 @@ VERDICTS = {
     SwitchedOff: {"stateless"},
     HasReset: {"stateless"},
     TellsTime: {"stateless"},
+    ChangesByStep: {"stateless"},
+    PreparesAtStepZero: {"stateless"},
     Chooses: {"stateless"},
     Named: {"stateless"},
 }

@@ -341,6 +341,56 @@ class NoisyCounter:
         return act(obs) + 0.2 * self.calls + random.gauss(0, 0.5)
 
 
+class ClearsAtStepZero:
+    """Needs no reset: what it keeps is cleared at an episode's first step."""
+
+    def predict(self, obs, context):
+        if context.step == 0:
+            self.lean = 0.0
+        self.lean = 0.8 * self.lean + obs[2] + obs[3]
+        return act(obs) + self.lean
+
+
+class PlansByStep:
+    """Plans eight steps ahead, and goes by the step which of them it is at."""
+
+    def predict(self, obs, context):
+        if context.step % 8 == 0:
+            self.plan = np.outer(np.arange(1, 9), act(obs))
+        return self.plan[context.step % 8]
+
+
+class PlansChunksByStep:
+    horizon = 4
+
+    def predict_chunk(self, obs, context):
+        if context.step % 8 == 0:
+            self.plan = np.outer(np.arange(1, 9), act(obs))
+        return self.plan[context.step % 8 :][:4]
+
+
+class RecurrentByStep:
+    def predict_batch(self, obs, context):
+        if context[0].step == 0:
+            self.hidden = np.zeros((len(obs), 3))
+        self.hidden = np.tanh(act(obs) + 0.5 * self.hidden)
+        return self.hidden
+
+
+class KeepsBesidesTheStep:
+    """Clears one of two things at an episode's first step."""
+
+    def __init__(self):
+        self.last = np.zeros(3)
+
+    def predict(self, obs, context):
+        if context.step == 0:
+            self.lean = 0.0
+        self.lean += obs[2]
+        last, self.last = self.last, act(obs)
+        return last + self.lean
+
+
 VERDICTS = {
     Counter: {"episode_clean"},
     CounterWithoutReset: {"leaks"},
@@ -373,4 +423,9 @@ VERDICTS = {
     ChangesItsShape: {"broken"},
     Learns: {"leaks", "couples"},
     NoisyCounter: {"episode_clean"},
+    ClearsAtStepZero: {"episode_clean"},
+    PlansByStep: {"episode_clean"},
+    PlansChunksByStep: {"episode_clean"},
+    RecurrentByStep: {"episode_clean"},
+    KeepsBesidesTheStep: {"leaks"},
 }

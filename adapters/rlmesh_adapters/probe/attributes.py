@@ -13,9 +13,10 @@ from .verdicts import TestResult
 def see_another_episode(findings: Findings, session: Session) -> None:
     """Note which attributes of a policy that is told of episodes are others in another episode.
 
-    What is chosen for an episode when it begins - a goal, a latent - shows in no answer within one.
+    What is chosen for an episode when it begins - a goal, a latent - shows in no answer within one. Who is
+    told the step knows as well where an episode begins.
     """
-    if not episode_hooks(session.policy):
+    if not episode_hooks(session.policy) and not findings.lab.reads_step:
         return
     findings.is_told_of_episodes = True
     findings.lab.budget.extend(2)

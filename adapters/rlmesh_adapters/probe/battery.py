@@ -31,6 +31,7 @@ from .mode import check_mode
 from .noise import check_noise
 from .resets import check_reset
 from .shape import check_shape
+from .steps import check_steps
 from .verdicts import ProbeVerdict, TestResult
 
 #: Calls of the short form that a run makes before it begins; of a policy that is told of episodes, two more.
@@ -127,12 +128,12 @@ def _run(
         results.append(check_shape(findings))
         return
     check("fresh", check_hidden_noise)
-    for name, test in _SHORT if findings.is_short else _EARLY:
+    for name, test in _early(findings):
         check(name, test)
         if findings.remembers and findings.is_short:
             break
     if not findings.is_short:
-        for name, test in _LATE:
+        for name, test in [("steps", check_steps), *_LATE] if _goes_by_step(findings) else _LATE:
             if not findings.remembers:
                 check(name, test)
     if not findings.remembers:
@@ -147,6 +148,22 @@ def _run(
         check("mode", check_mode)
     check("attributes", check_attributes)
     check("shape", check_shape)
+
+
+def _early(findings: Findings) -> Sequence[tuple[str, Callable[[Findings], TestResult]]]:
+    """Return the first tests of history.
+
+    Of few calls, episodes that go on take the place of another order where the policy asks for its step.
+    """
+    if not findings.is_short:
+        return _EARLY
+    return [*_SHORT[:1], ("steps", check_steps)] if _goes_by_step(findings) else _SHORT
+
+
+def _goes_by_step(findings: Findings) -> bool:
+    """Tell whether the policy asks for its step; one that passes its state is asked for the first alone."""
+    assert findings.first is not None
+    return findings.lab.reads_step and not findings.first.plan.passes_state
 
 
 def _is_checked(results: Sequence[TestResult], name: str) -> bool:

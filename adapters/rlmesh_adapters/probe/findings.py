@@ -30,6 +30,7 @@ class Findings:
 
     first: the session that was asked first. suspect: the one whose answers showed a memory.
     shown: what the suspect had been asked for, up to the batch whose answer showed it; shown_answer: that answer.
+    rival: what the one that answered otherwise had been asked for, up to the same batch.
     is_unsure: whether a difference was seen, and there was no call left to tell chance from memory.
     firsts: number of a batch -> what a fresh instance answers to it.
     hidden_floor: largest difference between fresh instances that are asked the same; 0 where there is none.
@@ -37,8 +38,8 @@ class Findings:
     looks: what the first instance's attributes were like after its first call, None where that cannot be seen.
     changed_by_episode: what of them is another in another episode, None where that cannot be seen.
     outliving: what is not as in the first episode when one with its seed begins again.
-    is_told_of_episodes: whether it has a `reset` or an `on_episode_end`. is_hiding: whether it has, and anything
-    changed.
+    is_told_of_episodes: whether it has a `reset` or an `on_episode_end`, or asks for the step. is_hiding: whether
+    it is told, and anything changed.
     """
 
     def __init__(self, lab: Lab, *, is_short: bool) -> None:
@@ -47,6 +48,7 @@ class Findings:
         self.first: Session | None = None
         self.suspect: Session | None = None
         self.shown: list[Batch] = []
+        self.rival: list[Batch] = []
         self.shown_answer: list[Answer] = []
         self.is_unsure = False
         self.firsts: dict[int, list[Answer]] = {}
@@ -100,13 +102,17 @@ class Findings:
                 return found, made
         return None, made
 
-    def accuse(self, session: Session, asked: Sequence[Batch], given: list[Answer]) -> None:
+    def accuse(
+        self, session: Session, asked: Sequence[Batch], given: list[Answer], *, rival: Sequence[Batch] = ()
+    ) -> None:
         """Note that a session showed a memory; the first one to do so stays the suspect.
 
-        asked: what it had been asked for when it did. given: its answer to the last of it.
+        asked: what it had been asked for when it did. given: its answer to the last of it. rival: what another
+        had been asked for that answered otherwise; without one, it was a fresh instance.
         """
         if self.suspect is None:
             self.suspect, self.shown, self.shown_answer = session, list(asked), given
+            self.rival = list(rival or asked[-1:])
 
 
 def is_rounding(size: float, scale: float) -> bool:

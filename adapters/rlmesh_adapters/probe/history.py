@@ -8,7 +8,7 @@ from typing import Any
 
 from rlmesh_adapters.batches import Batch
 
-from .answers import Answer, difference
+from .answers import difference
 from .attributes import see_another_episode
 from .budget import Spent
 from .findings import Findings, Gap
@@ -33,7 +33,7 @@ def check_repeat(findings: Findings) -> TestResult:
     assert session is not None
     repeats = 1 if findings.is_short else _REPEATS
     gap, calls = findings.follow(session, [0] * repeats, start=1)
-    return _result(findings, "repeat", gap, calls, _after(session, "the same input"))
+    return result(findings, "repeat", gap, calls, _after(session, "the same input"))
 
 
 def check_carry_over(findings: Findings) -> TestResult:
@@ -42,7 +42,7 @@ def check_carry_over(findings: Findings) -> TestResult:
     assert session is not None
     between = list(islice(cycle(range(1, min(len(findings.lab.batches), 5))), _REFILL))
     gap, calls = findings.follow(session, [*between, 0, 0, *between, *between, 0])
-    return _result(findings, "carry-over", gap, calls, _after(session, "other inputs"))
+    return result(findings, "carry-over", gap, calls, _after(session, "other inputs"))
 
 
 def check_order(findings: Findings) -> TestResult:
@@ -58,8 +58,8 @@ def check_order(findings: Findings) -> TestResult:
     for part in parts:
         gap = _both_ways(findings, back, part)
         if gap is not None:
-            return _result(findings, "order", gap, len(back.asked), "After the same inputs in another order, one")
-    return _result(findings, "order", None, 2 * sum(map(len, parts)), "")
+            return result(findings, "order", gap, len(back.asked), "After the same inputs in another order, one")
+    return result(findings, "order", None, 2 * sum(map(len, parts)), "")
 
 
 def _both_ways(findings: Findings, back: Session, numbers: Sequence[int]) -> Gap | None:
@@ -93,7 +93,7 @@ def check_first_input(findings: Findings) -> TestResult:
     if lab.renew is None:
         findings.firsts.setdefault(1, first)
     gap, calls = findings.follow(session, [0], start=1)
-    return _result(findings, "first-input", gap, calls + 1, _after(session, "another first input"))
+    return result(findings, "first-input", gap, calls + 1, _after(session, "another first input"))
 
 
 def check_call_count(findings: Findings) -> TestResult:
@@ -106,7 +106,7 @@ def check_call_count(findings: Findings) -> TestResult:
             gap = findings.gap(call, findings.fresh_answer(0), answers[-1])
             if gap is not None:
                 findings.accuse(session, session.asked, answers[-1])
-                return _result(findings, "call-count", gap, call + 1, _after(session, "the same input"))
+                return result(findings, "call-count", gap, call + 1, _after(session, "the same input"))
     except Spent:
         if len(answers) < 2:
             raise
@@ -116,7 +116,7 @@ def check_call_count(findings: Findings) -> TestResult:
             sentence=f"Answers stayed the same for {len(answers)} calls; there was no time for {_MANY}.",
             numbers={"calls": len(answers)},
         )
-    return _result(findings, "call-count", None, _MANY, "")
+    return result(findings, "call-count", None, _MANY, "")
 
 
 def check_learning(findings: Findings) -> TestResult:
@@ -129,7 +129,7 @@ def check_learning(findings: Findings) -> TestResult:
         made += 1
     # Several inputs: of a choice, one input alone may show nothing.
     gap, calls = findings.follow(session, range(min(8, len(findings.lab.batches))), start=made)
-    return _result(findings, "learning", gap, made + calls, _after(session, "varied inputs"))
+    return result(findings, "learning", gap, made + calls, _after(session, "varied inputs"))
 
 
 def check_hidden_noise(findings: Findings) -> TestResult:
@@ -201,8 +201,12 @@ def _sample(findings: Findings, batch: Batch, row: int) -> tuple[float, str, int
     Returns how strong the order is, in what it shows, and how many answers there were; notes how large chance is.
     """
     count = 10 if findings.is_short else _SAMPLES
-    with findings.lab.visit() as session:
+    lab = findings.lab
+    # A step that goes on would be an order in time.
+    counts, lab.counts_steps = lab.counts_steps, False
+    with lab.visit() as session:
         answers = [session.ask(batch)[row] for _ in range(count)]
+    lab.counts_steps = counts
     floor = max(difference(one, other) for one in answers[:8] for other in answers)
     findings.hidden_floor = max(findings.hidden_floor, floor)
     return *dependence(answers), count
@@ -223,25 +227,27 @@ def _is_chance(findings: Findings, gap: Gap) -> bool:
     if is_repeated:
         return False
     findings.hidden_floor = max(findings.hidden_floor, gap.size)
-    findings.suspect, findings.shown, findings.shown_answer = None, [], []
+    findings.suspect, findings.shown, findings.shown_answer, findings.rival = None, [], [], []
     return True
 
 
 def _is_repeated(findings: Findings, renew: Callable[[], Callable[[], Any]] | None) -> bool:
-    """Tell whether the past gives its answer again, and a fresh instance another."""
+    """Tell whether the past gives its answer again, and the one it is held against another."""
     lab = findings.lab
     with lab.visit(renew and renew()) as session:
-        first = session.ask(findings.shown[-1])
-    if findings.gap(0, findings.shown_answer, first) is None:
+        other = session.play(findings.rival)
+    if findings.gap(0, findings.shown_answer, other) is None:
         return False
-    given: list[Answer] = []
     with lab.visit(renew and renew()) as session:
-        for batch in findings.shown:
-            given = session.ask(batch)
+        given = session.play(findings.shown)
     return findings.gap(0, findings.shown_answer, given) is None
 
 
-def _result(findings: Findings, name: str, gap: Gap | None, calls: int, after: str) -> TestResult:
+def result(findings: Findings, name: str, gap: Gap | None, calls: int, after: str) -> TestResult:
+    """Return what a test of history found: nothing, chance, or a memory, which is noted.
+
+    calls: how many were compared. after: what the answer that differs came after.
+    """
     if gap is None:
         return TestResult(
             name=name,

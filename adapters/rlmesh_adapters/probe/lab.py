@@ -22,6 +22,7 @@ from rlmesh_adapters.predictions import Prediction
 
 from .answers import Answer, answer_of, scale_of
 from .budget import Budget, Deadline, Spent
+from .contexts import ProbedContext
 from .randomness import RandomSources, global_state
 
 _ROUTE = "probe"
@@ -79,9 +80,18 @@ class Lab:
         #: All that policies were given.
         self.contexts: list[EpisodeContext] = []
         self.sessions: list[Session] = []
+        #: Whether the policy asked a context for its step.
+        self.reads_step = False
+        #: Whether contexts tell steps that go on from call to call; else each call is an episode's first step, so
+        #: that it can be held against the first call of a fresh instance.
+        self.counts_steps = False
         self._first: Any = None
         #: Whether there is but one object: what was to be a fresh instance was the first one again.
         self.is_lone = False
+
+    def note_step_read(self) -> None:
+        """Note that the policy goes by the step it is told."""
+        self.reads_step = True
 
     def know(self, policy: object) -> None:
         """Note an instance that was built, and whether it is another than the first."""
@@ -133,7 +143,8 @@ class Session:
         self.policy: Any = None
         self._kept: tuple[Any, list[bytes]] | None = None
         self._episode = 0
-        self._count = 0
+        #: Calls since the episode began.
+        self._taken = 0
         #: Of the last call with other noise: the states of the random sources before and after it.
         self.moved: tuple[list[Any], list[Any]] = ([], [])
         #: Batches that it was asked for, in order.
@@ -174,6 +185,7 @@ class Session:
         """End the episode that is being played; the next call begins another."""
         self._engine.end_episodes(_ROUTE, self._contexts(range(self._lab.rows)))
         self._episode += 1
+        self._taken = 0
 
     def ask(
         self, batch: Batch, *, rows: Sequence[int] | None = None, noise: int = 0, seed: int = _SEED
@@ -200,6 +212,7 @@ class Session:
             # Windows are the adapter's memory, not the policy's: each call sees one frame, again and again.
             for context in contexts:
                 adapter.observations.evict(context.episode_id)
+        self._taken += 1
         lab.sources.look_into(self.policy)
         lab.sources.arrange(_SEED + noise)
         states = self._sources() if noise else []
@@ -229,6 +242,10 @@ class Session:
         lab.largest = max(lab.largest, scale_of(answers))
         return answers
 
+    def play(self, batches: Sequence[Batch]) -> list[Answer]:
+        """Ask for batches one after another, at least one; return the answer to the last."""
+        return [self.ask(batch) for batch in batches][-1]
+
     def _sources(self) -> list[Any]:
         """Return the states of all sources but the episodes' own."""
         given = {id(context.rng) for context in self._lab.contexts if context.drawn is not None}
@@ -236,11 +253,14 @@ class Session:
 
     def _contexts(self, company: Sequence[int], seed: int = _SEED) -> list[EpisodeContext]:
         """Return contexts whose random numbers begin anew at each call, and go with the row, not its place."""
-        made = [
-            EpisodeContext(f"{self._name}-{self._episode}-{position}", row, seed + row)
+        lab = self._lab
+        length = lab.contract.horizon if self.plan.is_chunked else 1
+        step = self._taken * length if lab.counts_steps else 0
+        made: list[EpisodeContext] = [
+            ProbedContext(f"{self._name}-{self._episode}-{position}", row, seed + row, step, lab.note_step_read)
             for position, row in enumerate(company)
         ]
-        self._lab.contexts += made
+        lab.contexts += made
         return made
 
     def _answers(self, prediction: Prediction, count: int, outputs: Any) -> list[Answer]:
