@@ -86,7 +86,7 @@ def decide(
         sharing = "lane"
     elif sharing == "auto" and verdict.is_unsure:
         sharing = "episode"  # right for all but what outlives an instance
-    if verdict.verdict == "stochastic":
+    if any(test.name == "noise" and test.outcome == "noted" for test in verdict.tests):
         book.add(
             "policy-stochastic",
             "info",

@@ -174,6 +174,10 @@ class AdapterEngine:
         """
         return self._routes[route].predict(rows, episodes)
 
+    def begin_episodes(self, route: str, episodes: Sequence[EpisodeContext]) -> None:
+        """Call the policy's `reset` for episodes now; without it, their first `predict` does."""
+        self._routes[route].begin_episodes(episodes)
+
     def observe(self, route: str, rows: Batch, episodes: Sequence[EpisodeContext]) -> None:
         """Let frame windows see a step that is replayed without asking; a spec-less route has no windows.
 

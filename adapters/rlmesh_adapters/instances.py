@@ -72,6 +72,10 @@ class Instances:
             return self._slots[0].caller.predict(batch, episodes)
         return self._predict_each(batch, episodes)
 
+    def begin(self, episodes: Sequence[EpisodeContext]) -> None:
+        """Call `reset` for episodes before they are asked for; where it raises, their first call repeats it."""
+        self._begin(episodes)
+
     def _begin(self, episodes: Sequence[EpisodeContext]) -> dict[int, Failure]:
         failures: dict[int, Failure] = {}
         for row, episode in enumerate(episodes):

@@ -83,6 +83,11 @@ class ConfiguredRoute:
         """Take the policy for one that has answered before."""
         self._has_answered = True
 
+    def begin_episodes(self, episodes: Sequence[EpisodeContext]) -> None:
+        """Tell the policy of episodes before it is asked in them; see AdapterEngine.begin_episodes."""
+        with self._lock:
+            self._instances.begin(episodes)
+
     def predict(self, rows: Batch, episodes: Sequence[EpisodeContext]) -> Prediction:
         """Ask the policy for the asking rows' next actions; see AdapterEngine.predict."""
         # `with` takes twice as long, at every step.

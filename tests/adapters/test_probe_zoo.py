@@ -97,6 +97,23 @@ def test_chance_in_a_choice_is_no_memory(policy, seed):
     assert few.calls <= 27
 
 
+DRAWS = {
+    faulty.NoisyCounter: True,
+    faulty.Counter: False,
+    faulty.OwnNumbersOfAnEpisode: False,
+    clean.DrawsInReset: True,
+    clean.SeedsByEpisode: False,
+    clean.EpisodeLatent: False,
+}
+
+
+@pytest.mark.parametrize("policy", DRAWS, ids=name)
+@pytest.mark.parametrize("is_short", [True, False])
+def test_what_it_draws_is_told_whatever_it_keeps(policy, is_short):
+    tests = probe(policy, seed=4, is_short=is_short).tests
+    assert [test.outcome for test in tests if test.name == "noise"] == ["noted" if DRAWS[policy] else "pass"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", EVERY, ids=name)
 def test_each_is_called_what_it_is_over_twenty_seeds(policy):

@@ -312,6 +312,28 @@ def test_a_reset_that_does_nothing_costs_no_instances(tmp_path):
     assert swung(tmp_path, "Idle", num_envs=3).record["policy"]["instances"] == "shared"
 
 
+DRAWING = """
+import numpy as np
+
+
+class Policy:
+    def reset(self):
+        self.gain = np.random.normal(0, 0.5, 3)
+
+    def predict(self, obs):
+        return np.tanh(obs @ self.gain).astype(np.float32).reshape(1)
+"""
+
+
+def test_a_latent_that_is_drawn_for_an_episode_is_said_to_be(tmp_path):
+    """K20. Which episode gets which goes by lanes and workers."""
+    path = tmp_path / "drawing.py"
+    path.write_text(DRAWING)
+    played = play(tmp_path, str(path), "Pendulum-v1", episodes=4, num_envs=2, max_episode_steps=9)
+    assert played.record["policy"]["instances"] == "lane"
+    assert played.advisory("policy-stochastic")["severity"] == "info"
+
+
 CHUNKS = """
 import numpy as np
 

@@ -226,6 +226,84 @@ class PreparesAtStepZero:
         return obs @ self.weights
 
 
+class DrawsInReset:
+    def reset(self):
+        self.latent = np.random.normal(0, 0.5, 3)
+
+    def predict(self, obs):
+        return act(obs) + self.latent
+
+
+class DrawsOnInReset:
+    def __init__(self):
+        self.rng = np.random.default_rng(0)
+
+    def reset(self):
+        self.latent = self.rng.normal(0, 0.5, 3)
+
+    def predict_batch(self, obs):
+        return act(obs) + self.latent
+
+
+RNG = random.Random(0)
+
+
+class DrawsAtFirst:
+    def reset(self):
+        self.latent = None
+
+    def predict(self, obs):
+        if self.latent is None:
+            self.latent = RNG.gauss(0, 0.5)
+        return act(obs) + self.latent
+
+
+class DrawsOnceForGood:
+    latent = None
+
+    def predict(self, obs):
+        if self.latent is None:
+            self.latent = np.random.normal(0, 0.5, 3)
+        return act(obs) + self.latent
+
+
+class DrawsInResetAndAlways:
+    """What its reset draws shifts what its first call draws."""
+
+    def reset(self):
+        self.latent = np.random.normal(0, 0.5, 3)
+
+    def predict(self, obs):
+        return act(obs) + self.latent + np.random.normal(0, 0.5, 3)
+
+
+class SeedsInResetAndDraws:
+    def reset(self):
+        np.random.seed(0)
+
+    def predict(self, obs):
+        return act(obs) + np.random.normal(0, 0.5, 3)
+
+
+class SeedsByEpisode:
+    """Its latent is that of the episode's seed, wherever it is played."""
+
+    def reset(self, context):
+        np.random.seed(context.seed)
+        self.latent = np.random.normal(0, 0.5, 3)
+
+    def predict(self, obs):
+        return act(obs) + self.latent
+
+
+class EpisodeLatent:
+    def reset(self, context):
+        self.latent = context.rng.normal(0, 0.5, 3)
+
+    def predict(self, obs, context):
+        return act(obs) + self.latent + context.rng.normal(0, 0.5, 3)
+
+
 class Chooses:
     is_discrete = True
 
@@ -271,6 +349,14 @@ VERDICTS = {
     TellsTime: {"stateless"},
     ChangesByStep: {"stateless"},
     PreparesAtStepZero: {"stateless"},
+    DrawsInReset: {"stochastic"},
+    DrawsOnInReset: {"stochastic"},
+    DrawsAtFirst: {"stochastic"},
+    DrawsOnceForGood: {"stochastic"},
+    DrawsInResetAndAlways: {"stochastic"},
+    SeedsInResetAndDraws: {"stochastic"},
+    SeedsByEpisode: {"stateless"},
+    EpisodeLatent: {"stateless", "stochastic"},
     Chooses: {"stateless"},
     Named: {"stateless"},
 }

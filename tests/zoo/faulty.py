@@ -341,6 +341,16 @@ class NoisyCounter:
         return act(obs) + 0.2 * self.calls + random.gauss(0, 0.5)
 
 
+class OwnNumbersOfAnEpisode:
+    """Its reset seeds what it draws from, so episodes are alike wherever they are played."""
+
+    def reset(self):
+        self.rng = np.random.default_rng(0)
+
+    def predict(self, obs):
+        return act(obs) + self.rng.normal(0, 0.5, 3)
+
+
 class ClearsAtStepZero:
     """Needs no reset: what it keeps is cleared at an episode's first step."""
 
@@ -423,6 +433,7 @@ VERDICTS = {
     ChangesItsShape: {"broken"},
     Learns: {"leaks", "couples"},
     NoisyCounter: {"episode_clean"},
+    OwnNumbersOfAnEpisode: {"episode_clean"},
     ClearsAtStepZero: {"episode_clean"},
     PlansByStep: {"episode_clean"},
     PlansChunksByStep: {"episode_clean"},

@@ -6,7 +6,8 @@ from rlmesh_adapters.instances import episode_hooks
 from rlmesh_adapters.looks import changed, looks_of, named
 
 from .findings import Findings
-from .lab import Session
+from .lab import Moved, Session
+from .randomness import are_drawn_from
 from .verdicts import TestResult
 
 
@@ -16,20 +17,35 @@ def see_another_episode(findings: Findings, session: Session) -> None:
     What is chosen for an episode when it begins - a goal, a latent - shows in no answer within one. Who is
     told the step knows as well where an episode begins.
     """
-    if not episode_hooks(session.policy) and not findings.lab.reads_step:
+    if not episode_hooks(session.policy) and "step" not in findings.lab.read:
         return
     findings.is_told_of_episodes = True
     findings.lab.budget.extend(2)
     before = looks_of(session.policy)
     session.play_another(findings.lab.batches[1])
-    other = looks_of(session.policy)
+    other, asked = looks_of(session.policy), session.moved
     session.play_again(findings.lab.batches[0])
     again = looks_of(session.policy)
+    _note_draws(findings, session, asked)
     if before is None or other is None or again is None:
         findings.changed_by_episode = None
         return
     findings.changed_by_episode = changed(before, other)
-    findings.outliving = changed(before, again)
+    # Where a generator is made anew each time, that it is another object says nothing.
+    findings.outliving = [name for name in changed(before, again) if not session.has_made(name)]
+
+
+def _note_draws(findings: Findings, session: Session, asked: Moved) -> None:
+    """Note whether an episode's beginning draws random numbers, such as a latent that no call draws again.
+
+    asked: of the first call of the episode before, which had other random numbers.
+    """
+    begun, first = session.begun, session.moved
+    session.next_episode()
+    session.begin(noise=1)
+    findings.draws = are_drawn_from([begun, session.begun])
+    # That episode had another seed, which may have been set.
+    findings.draws |= "seed" not in findings.lab.read and are_drawn_from([asked, first])
 
 
 def check_attributes(findings: Findings) -> TestResult:

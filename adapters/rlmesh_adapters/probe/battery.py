@@ -28,7 +28,7 @@ from .history import (
 )
 from .lab import Lab
 from .mode import check_mode
-from .noise import check_noise
+from .noise import check_draws, check_noise
 from .resets import check_reset
 from .shape import check_shape
 from .steps import check_steps
@@ -120,6 +120,7 @@ def _run(
     assert findings.first is not None
     try:
         findings.firsts[0] = findings.first.ask(lab.batches[0])
+        findings.first_moved = findings.first.moved
         findings.looks = looks_of(findings.first.policy)
     except Spent:
         results.append(TestResult(name="fresh", outcome="not checked", sentence="There was no time for one call."))
@@ -142,6 +143,8 @@ def _run(
         check("reset", check_reset)
     if is_batched:
         check("lane-coupling", check_coupling)
+    if all(result.name != "noise" for result in results):
+        check("noise", check_draws)
     if not findings.is_short:
         check("corners", check_agreement)
         check("guest", lambda known: check_guest(known, changes))
@@ -163,7 +166,7 @@ def _early(findings: Findings) -> Sequence[tuple[str, Callable[[Findings], TestR
 def _goes_by_step(findings: Findings) -> bool:
     """Tell whether the policy asks for its step; one that passes its state is asked for the first alone."""
     assert findings.first is not None
-    return findings.lab.reads_step and not findings.first.plan.passes_state
+    return "step" in findings.lab.read and not findings.first.plan.passes_state
 
 
 def _is_checked(results: Sequence[TestResult], name: str) -> bool:

@@ -1,8 +1,6 @@
-"""Contexts: what a probed policy is told of its episode, and whether it asks for the step."""
+"""Contexts: what a probed policy is told of its episode, and which of it it asks for."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from rlmesh_adapters.context import EpisodeContext
 
@@ -10,36 +8,40 @@ from rlmesh_adapters.context import EpisodeContext
 class ProbedContext(EpisodeContext):
     """An episode of the probe.
 
-    step: what it tells. on_step_read: called each time the policy asks for it.
+    read: gets the names `seed` and `step` when the policy asks for them.
     """
 
-    __slots__ = ("_on_step_read", "_told")
+    __slots__ = ("_read", "_told_seed", "_told_step")
 
-    def __init__(
-        self, episode_id: str, index: int, seed: int, step: int, on_step_read: Callable[[], None]
-    ) -> None:
-        self._on_step_read = on_step_read
+    def __init__(self, episode_id: str, index: int, seed: int, step: int, read: set[str]) -> None:
+        self._read = read
         super().__init__(episode_id, index, seed)
-        self._told = step
+        self._told_step = step
 
     @property
     def step(self) -> int:
         """The step the policy is asked for."""
-        self._on_step_read()
-        return self._told
+        self._read.add("step")
+        return self._told_step
 
     @step.setter
     def step(self, step: int) -> None:
-        self._told = step
+        self._told_step = step
+
+    @property
+    def seed(self) -> int | None:
+        """The seed that the environment would be reset with."""
+        self._read.add("seed")
+        return self._told_seed
+
+    @seed.setter
+    def seed(self, seed: int | None) -> None:
+        self._told_seed = seed
 
     def twin(self) -> EpisodeContext:
-        """Return the same episode with an `rng` of its own; padding makes twins, which asks for nothing."""
-        on_step_read, self._on_step_read = self._on_step_read, _nothing
+        """Return the same episode with an `rng` of its own; padding makes twins, the policy asked for nothing."""
+        known, self._read = self._read, set()
         try:
             return super().twin()
         finally:
-            self._on_step_read = on_step_read
-
-
-def _nothing() -> None:
-    pass
+            self._read = known

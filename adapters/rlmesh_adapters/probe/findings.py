@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from rlmesh_adapters.batches import Batch
 
 from .answers import JITTER, Answer, differ, difference
-from .lab import Lab, Session
+from .lab import Lab, Moved, Session
 
 
 class Gap:
@@ -32,12 +32,14 @@ class Findings:
     shown: what the suspect had been asked for, up to the batch whose answer showed it; shown_answer: that answer.
     rival: what the one that answered otherwise had been asked for, up to the same batch.
     is_unsure: whether a difference was seen, and there was no call left to tell chance from memory.
+    first_moved: states of the random sources before and after the very first call.
     firsts: number of a batch -> what a fresh instance answers to it.
     hidden_floor: largest difference between fresh instances that are asked the same; 0 where there is none.
     remembers: whether answers depend on what came before. outlives: whether that outlives the instance.
     looks: what the first instance's attributes were like after its first call, None where that cannot be seen.
     changed_by_episode: what of them is another in another episode, None where that cannot be seen.
     outliving: what is not as in the first episode when one with its seed begins again.
+    draws: whether it draws random numbers where an episode begins.
     is_told_of_episodes: whether it has a `reset` or an `on_episode_end`, or asks for the step. is_hiding: whether
     it is told, and anything changed.
     """
@@ -51,6 +53,7 @@ class Findings:
         self.rival: list[Batch] = []
         self.shown_answer: list[Answer] = []
         self.is_unsure = False
+        self.first_moved: Moved = ([], [])
         self.firsts: dict[int, list[Answer]] = {}
         self.hidden_floor = 0.0
         self.remembers = False
@@ -58,6 +61,7 @@ class Findings:
         self.looks: dict[str, object] | None = None
         self.changed_by_episode: list[str] | None = []
         self.outliving: list[str] = []
+        self.draws = False
         self.is_told_of_episodes = self.is_hiding = False
 
     @property

@@ -18,6 +18,7 @@ from rlmesh_adapters.context import EpisodeContext
 from rlmesh_adapters.contract import RouteContract, RoutePlan
 from rlmesh_adapters.engine import AdapterEngine
 from rlmesh_adapters.errors import HarnessError, LoadError, OverdueError, describe_error, is_fault, user_place
+from rlmesh_adapters.insides import get_quietly
 from rlmesh_adapters.predictions import Prediction
 
 from .answers import Answer, answer_of, scale_of
@@ -27,6 +28,10 @@ from .randomness import RandomSources, global_state
 
 _ROUTE = "probe"
 _SEED = 20_240_229
+
+
+#: States of random sources before and after something.
+Moved = tuple[list[Any], list[Any]]
 
 
 class SecondInstanceError(LoadError):
@@ -80,18 +85,14 @@ class Lab:
         #: All that policies were given.
         self.contexts: list[EpisodeContext] = []
         self.sessions: list[Session] = []
-        #: Whether the policy asked a context for its step.
-        self.reads_step = False
+        #: What the policy asked contexts for: `seed`, `step`.
+        self.read: set[str] = set()
         #: Whether contexts tell steps that go on from call to call; else each call is an episode's first step, so
         #: that it can be held against the first call of a fresh instance.
         self.counts_steps = False
         self._first: Any = None
         #: Whether there is but one object: what was to be a fresh instance was the first one again.
         self.is_lone = False
-
-    def note_step_read(self) -> None:
-        """Note that the policy goes by the step it is told."""
-        self.reads_step = True
 
     def know(self, policy: object) -> None:
         """Note an instance that was built, and whether it is another than the first."""
@@ -145,8 +146,12 @@ class Session:
         self._episode = 0
         #: Calls since the episode began.
         self._taken = 0
-        #: Of the last call with other noise: the states of the random sources before and after it.
-        self.moved: tuple[list[Any], list[Any]] = ([], [])
+        self._is_begun = False
+        # Generators that a `reset` made, by id: such as it seeded, and its own to go on with.
+        self._made: dict[int, Any] = {}
+        #: States of the random sources before and after the last call, and when the last episode began.
+        self.moved: Moved = ([], [])
+        self.begun: Moved = ([], [])
         #: Batches that it was asked for, in order.
         self.asked: list[Batch] = []
         self.plan: RoutePlan = self._engine.configure(_ROUTE, self._built, lab.contract)
@@ -186,6 +191,27 @@ class Session:
         self._engine.end_episodes(_ROUTE, self._contexts(range(self._lab.rows)))
         self._episode += 1
         self._taken = 0
+        self._is_begun = False
+
+    def begin(self, *, rows: Sequence[int] | None = None, noise: int = 0, seed: int = _SEED) -> None:
+        """Begin an episode without a call; else its first call does. See `ask`.
+
+        What `reset` draws must not shift what the first call draws, or that would look like a memory.
+        """
+        lab = self._lab
+        lab.sources.look_into(self.policy, but=self._made)
+        lab.sources.arrange(_SEED + noise)
+        known = {id(generator) for generator in lab.sources.found}
+        before = self._sources()
+        self._engine.begin_episodes(_ROUTE, self._contexts(range(lab.rows) if rows is None else rows, seed))
+        self.begun = (before, self._sources())
+        lab.sources.look_into(self.policy, but=self._made)
+        self._made.update((id(item), item) for item in lab.sources.found if id(item) not in known)
+        self._is_begun = True
+
+    def has_made(self, name: str) -> bool:
+        """Tell whether an attribute of the policy is a generator that its `reset` made."""
+        return id(get_quietly(self.policy, name)) in self._made
 
     def ask(
         self, batch: Batch, *, rows: Sequence[int] | None = None, noise: int = 0, seed: int = _SEED
@@ -206,18 +232,22 @@ class Session:
         if self.plan.passes_state:
             # The engine keeps its state by episode, so each call is the first of one.
             self._episode += 1
+            self._is_begun = False
         contexts = self._contexts(company, seed)
         adapter = self._engine.route(_ROUTE).adapter
         if adapter is not None:
             # Windows are the adapter's memory, not the policy's: each call sees one frame, again and again.
             for context in contexts:
                 adapter.observations.evict(context.episode_id)
-        self._taken += 1
-        lab.sources.look_into(self.policy)
-        lab.sources.arrange(_SEED + noise)
-        states = self._sources() if noise else []
+        states: list[Any] = []
         try:
             with lab.deadline(lab.budget.seconds_left):
+                if not self._is_begun:
+                    self.begin(rows=rows, noise=noise, seed=seed)
+                self._taken += 1
+                lab.sources.look_into(self.policy, but=self._made)
+                lab.sources.arrange(_SEED + noise)
+                states = self._sources()
                 prediction = self._engine.predict(_ROUTE, given, contexts)
         except OverdueError as error:
             place = user_place(error.__traceback__)
@@ -235,7 +265,7 @@ class Session:
             lab.complaints.append(describe_error(error))
             answers = [Answer(np.empty(0), False, describe_error(error))] * count
         else:
-            self.moved = (states, self._sources() if noise else [])
+            self.moved = (states, self._sources())
             answers = self._answers(prediction, count, None if adapter is None else adapter.outputs)
             self._note_side(given, before, prediction.actions)
         lab.answers.extend(answers)
@@ -257,7 +287,7 @@ class Session:
         length = lab.contract.horizon if self.plan.is_chunked else 1
         step = self._taken * length if lab.counts_steps else 0
         made: list[EpisodeContext] = [
-            ProbedContext(f"{self._name}-{self._episode}-{position}", row, seed + row, step, lab.note_step_read)
+            ProbedContext(f"{self._name}-{self._episode}-{position}", row, seed + row, step, lab.read)
             for position, row in enumerate(company)
         ]
         lab.contexts += made

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from .answers import difference
+from .answers import Answer, difference
 from .findings import Findings, is_rounding
+from .randomness import are_drawn_from
 from .verdicts import TestResult
 
 
@@ -36,7 +36,9 @@ def check_noise(findings: Findings) -> TestResult:
                 numbers={"row": gap.row, "gap": gap.size},
             )
     floor = max(floor, findings.hidden_floor)
-    if is_rounding(floor, findings.scale) and _are_drawn_from(moved):
+    if is_rounding(floor, findings.scale) and not are_drawn_from(moved):
+        floor = _at_first(findings, wanted)
+    if is_rounding(floor, findings.scale) and (findings.draws or are_drawn_from(moved)):
         return TestResult(
             name="noise",
             outcome="noted",
@@ -58,13 +60,34 @@ def check_noise(findings: Findings) -> TestResult:
     )
 
 
-def _are_drawn_from(moved: Sequence[tuple[list[Any], list[Any]]]) -> bool:
-    """Tell whether calls drew from some source, by its states before and after each of them.
+def _at_first(findings: Findings, wanted: Sequence[Answer]) -> float:
+    """Return how far the first answers of instances differ that were given other random numbers.
 
-    Who sets a seed in every call moves the source as well, but to the same place, and draws the same each time.
+    What is drawn once and then kept shows in no other call. Only where the first call of an instance drew is it
+    asked for.
     """
-    sources = zip(*(zip(before, after, strict=False) for before, after in moved), strict=False)
-    return any(
-        all(before != after for before, after in states) and len({after for _, after in states}) > 1
-        for states in sources
+    lab = findings.lab
+    before, after = findings.first_moved
+    if before == after:
+        return 0.0
+    lab.budget.extend(1)
+    with lab.visit() as session:
+        given = session.ask(lab.batches[0], noise=1)
+    return max(difference(one, other) for one, other in zip(wanted, given, strict=True))
+
+
+def check_draws(findings: Findings) -> TestResult:
+    """Whether a policy that remembers draws as well; its answers, which its past changes, cannot tell."""
+    assert findings.first is not None
+    is_drawn = findings.draws
+    if not is_drawn:
+        moved = []
+        for noise in (1, 2):
+            findings.first.ask(findings.lab.batches[0], noise=noise)
+            moved.append(findings.first.moved)
+        is_drawn = are_drawn_from(moved)
+    return TestResult(
+        name="noise",
+        outcome="noted" if is_drawn else "pass",
+        sentence="It draws random numbers." if is_drawn else "It draws no random numbers of its own.",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,11 +23,15 @@ class RandomSources:
         self._numpy = np.random.get_state()  # noqa: NPY002 - the legacy global state is what policies draw from
         self._torch = _torch()
         self._torch_state = None if self._torch is None else self._torch.get_rng_state()
-        self._found: list[Any] = []
+        #: Generators that were found inside the policy looked into last.
+        self.found: list[Any] = []
 
-    def look_into(self, policy: object) -> None:
-        """Find the generators that a policy holds; called again where it may have made some since."""
-        self._found = list(_generators(policy, self._torch))
+    def look_into(self, policy: object, *, but: Container[int] = ()) -> None:
+        """Find the generators that a policy holds; called again where it may have made some since.
+
+        but: ids of generators that are left alone.
+        """
+        self.found = [item for item in _generators(policy, self._torch) if id(item) not in but]
 
     def arrange(self, number: int) -> None:
         """Put every source into the state that belongs to `number`."""
@@ -35,7 +39,7 @@ class RandomSources:
         np.random.seed(number)  # noqa: NPY002
         if self._torch is not None:
             self._torch.manual_seed(number)
-        for generator in self._found:
+        for generator in self.found:
             _seed(generator, number)
 
     def states(self, *, but: Container[int] = ()) -> list[Any]:
@@ -43,7 +47,7 @@ class RandomSources:
 
         but: ids of generators that are passed by.
         """
-        found = [_state_of(generator) for generator in self._found if id(generator) not in but]
+        found = [_state_of(generator) for generator in self.found if id(generator) not in but]
         torch_state = None if self._torch is None else self._torch.get_rng_state().numpy().tobytes()
         python, *numpy_state = global_state()
         return [python, tuple(numpy_state), torch_state, *found]
@@ -60,6 +64,18 @@ def global_state() -> tuple[Any, ...]:
     """Return something that is equal only where the global sources of Python and numpy are in one state."""
     state: Any = np.random.get_state()  # noqa: NPY002
     return hash(random.getstate()), state[1].tobytes(), state[2]
+
+
+def are_drawn_from(moved: Sequence[tuple[list[Any], list[Any]]]) -> bool:
+    """Tell whether something drew from a source each time, by the states of all before and after.
+
+    Who sets a seed moves the source as well, but to the same place, and draws the same each time.
+    """
+    sources = zip(*(zip(before, after, strict=False) for before, after in moved), strict=False)
+    return any(
+        all(before != after for before, after in states) and len({after for _, after in states}) > 1
+        for states in sources
+    )
 
 
 def _state_of(generator: Any) -> Any:
