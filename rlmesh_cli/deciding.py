@@ -12,7 +12,7 @@ from rlmesh_adapters.errors import HarnessError, LoadError
 from rlmesh_adapters.looks import named
 from rlmesh_adapters.probe.battery import verdict_record
 from rlmesh_adapters.probe.lab import SecondInstanceError
-from rlmesh_adapters.probe.verdicts import ProbeVerdict
+from rlmesh_adapters.probe.verdicts import ProbeVerdict, TestResult
 from rlmesh_adapters.spaces import is_choice
 
 from .loading import PolicySource
@@ -68,7 +68,7 @@ def decide(
             raise LoadError(
                 f"{contract.num_lanes} lanes would not mean what one lane means: {refusal}",
                 where=f"{verdict.corner} of {policy.label}, verdict {verdict.verdict.replace('_', '-')}",
-                mend=f"{_MENDS[verdict.recommended]} (--force runs it all the same)",
+                mend=f"{_mend(verdict)} (--force runs it all the same)",
             )
         record["forced"] = True
         book.add("probe-forced", "caution", f"the probe refused this policy: {refusal}")
@@ -146,9 +146,22 @@ def _refusal(verdict: ProbeVerdict, sharing: str) -> str | None:
         # What is broken shows in the run itself, episode by episode.
         return None
     if verdict.verdict == "couples":
-        coupled = next(test for test in verdict.tests if test.name == "lane-coupling")
+        coupled = _coupled(verdict)
         return f"{verdict.meaning} {coupled.sentence}"
     allowed = {"lane": ("auto", "lane", "episode"), "episode": ("episode",), "nothing": ()}
     if sharing in allowed.get(verdict.recommended, (sharing,)):
         return None
     return f"{verdict.meaning} {failed.sentence}"
+
+
+def _coupled(verdict: ProbeVerdict) -> TestResult:
+    """Return the test that says how lanes depend on one another."""
+    return next(
+        test for test in verdict.tests if test.name in ("apart", "lane-coupling") and test.outcome == "fail"
+    )
+
+
+def _mend(verdict: ProbeVerdict) -> str:
+    if verdict.verdict == "couples" and _coupled(verdict).name == "apart":
+        return f"use --num-envs 1, or {_MENDS['nothing']}"
+    return _MENDS[verdict.recommended]

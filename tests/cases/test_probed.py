@@ -66,6 +66,18 @@ class Integrating:
         return (obs[:, 2] + obs[:, 3] + self.sum > 0).astype(int)
 
 
+LEAN = [0.0]
+
+
+class InTheModule:
+    def reset(self):
+        LEAN[0] = 0.0
+
+    def predict(self, obs):
+        LEAN[0] = 0.8 * LEAN[0] + float(obs[2] + obs[3])
+        return int(LEAN[0] > 0)
+
+
 class ClearingAtStepZero:
     def predict(self, obs, context):
         if context.step == 0:
@@ -137,6 +149,7 @@ REFUSED = [
     ("Unresettable", {}, ["leaks", "--instances episode"]),
     ("OnTheClass", {}, ["leaks", "outlives the instance", "on the class"]),
     ("Coupled", {}, ["couples", "Row", "--num-envs 1"]),
+    ("InTheModule", {}, ["couples", "asked in turn", "--num-envs 1, or keep nothing on the class"]),
 ]
 
 

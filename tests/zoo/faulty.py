@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import random
+import threading
 import time
 
 import numpy as np
@@ -341,6 +343,99 @@ class NoisyCounter:
         return act(obs) + 0.2 * self.calls + random.gauss(0, 0.5)
 
 
+LEAN = [np.zeros(3)]
+
+
+class InAListThatResetClears:
+    def reset(self):
+        LEAN[0] = np.zeros(3)
+
+    def predict(self, obs):
+        LEAN[0] = 0.8 * LEAN[0] + act(obs)
+        return LEAN[0]
+
+
+class OnTheClassThatResetClears:
+    hidden = np.zeros(3)
+
+    def reset(self):
+        self.hidden[:] = 0
+
+    def predict_batch(self, obs):
+        self.hidden[:] = np.tanh(act(obs).mean(0) + 0.5 * self.hidden)
+        return act(obs) + self.hidden
+
+
+class InADefault:
+    def reset(self):
+        self.predict.__func__.__defaults__[0].clear()
+
+    def predict(self, obs, frames=[]):  # noqa: B006 - that is the fault
+        frames.append(np.array(obs))
+        return act(np.mean(frames[-4:], axis=0))
+
+
+THREAD = threading.local()
+
+
+class InTheThread:
+    def reset(self):
+        THREAD.last = None
+
+    def predict(self, obs):
+        last, THREAD.last = THREAD.last, np.array(obs)
+        return act(obs - (obs if last is None else last))
+
+
+@functools.lru_cache(maxsize=1)
+def only_one():
+    return Recurrent()
+
+
+class OneInside:
+    def __init__(self):
+        self.inner = only_one()
+
+    def reset(self):
+        self.inner.reset()
+
+    def predict(self, obs):
+        return self.inner.predict(obs)
+
+
+GOAL = {}
+
+
+class GoalInTheModule:
+    """Chosen when an episode begins: no answer within one shows it."""
+
+    def reset(self, context):
+        GOAL["now"] = np.array([context.seed % 3 - 1.0, 1, 1])
+
+    def predict(self, obs):
+        return act(obs) * GOAL["now"]
+
+
+class PlanInTheModule:
+    """Cleared by the step, without a reset."""
+
+    def predict(self, obs, context):
+        if context.step % 8 == 0:
+            GOAL["plan"] = act(obs)
+        return GOAL["plan"] + context.step
+
+
+class ClearedByItsConstructor:
+    hidden = np.zeros(3)
+
+    def __init__(self):
+        self.hidden[:] = 0
+
+    def predict(self, obs):
+        self.hidden[:] = np.tanh(act(obs) + 0.5 * self.hidden)
+        return self.hidden
+
+
 class OwnNumbersOfAnEpisode:
     """Its reset seeds what it draws from, so episodes are alike wherever they are played."""
 
@@ -433,6 +528,14 @@ VERDICTS = {
     ChangesItsShape: {"broken"},
     Learns: {"leaks", "couples"},
     NoisyCounter: {"episode_clean"},
+    InAListThatResetClears: {"couples"},
+    OnTheClassThatResetClears: {"couples"},
+    InADefault: {"couples"},
+    InTheThread: {"couples"},
+    OneInside: {"couples"},
+    GoalInTheModule: {"couples"},
+    PlanInTheModule: {"couples"},
+    ClearedByItsConstructor: {"leaks"},
     OwnNumbersOfAnEpisode: {"episode_clean"},
     ClearsAtStepZero: {"episode_clean"},
     PlansByStep: {"episode_clean"},

@@ -14,6 +14,8 @@ from .verdicts import TestResult
 def see_another_episode(findings: Findings, session: Session) -> None:
     """Note which attributes of a policy that is told of episodes are others in another episode.
 
+    Between the two, the first session is asked again, whose answer that must not change.
+
     What is chosen for an episode when it begins - a goal, a latent - shows in no answer within one. Who is
     told the step knows as well where an episode begins.
     """
@@ -24,6 +26,8 @@ def see_another_episode(findings: Findings, session: Session) -> None:
     before = looks_of(session.policy)
     session.play_another(findings.lab.batches[1])
     other, asked = looks_of(session.policy), session.moved
+    assert findings.first is not None
+    findings.between = findings.first.ask(findings.lab.batches[0])
     session.play_again(findings.lab.batches[0])
     again = looks_of(session.policy)
     _note_draws(findings, session, asked)

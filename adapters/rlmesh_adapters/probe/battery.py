@@ -12,6 +12,7 @@ from rlmesh_adapters.contract import RouteContract
 from rlmesh_adapters.looks import looks_of
 
 from .agreement import check_agreement
+from .apart import check_apart
 from .attributes import check_attributes
 from .budget import Budget, Deadline, Spent
 from .coupling import check_coupling
@@ -137,6 +138,8 @@ def _run(
         for name, test in [("steps", check_steps), *_LATE] if _goes_by_step(findings) else _LATE:
             if not findings.remembers:
                 check(name, test)
+    if findings.remembers and findings.shares is not None:
+        results.append(check_apart(findings))
     if not findings.remembers:
         check("noise", check_noise)
     if findings.remembers:
@@ -182,12 +185,17 @@ def _overall(results: Sequence[TestResult], findings: Findings, *, passes_state:
         return {"verdict": "episode_clean", "recommended": "lane"}
     if outcome.get("lane-coupling") == "fail":
         return {"verdict": "couples", "recommended": "one lane"}
+    if findings.shares and outcome.get("reset") != "fail":
+        return {"verdict": "couples", "recommended": "one lane"}
     if findings.remembers:
         if outcome.get("reset") == "pass" and not findings.outlives:
             return {"verdict": "episode_clean", "recommended": "lane"}
         if not _is_checked(results, "reset") and not findings.outlives:
             return {"verdict": "unchecked", "recommended": "lane"}
-        return {"verdict": "leaks", "recommended": "nothing" if findings.outlives else "episode"}
+        return {
+            "verdict": "leaks",
+            "recommended": "nothing" if findings.outlives or findings.shares else "episode",
+        }
     if outcome.get("guest") == "fail":
         return {"verdict": "broken", "recommended": "nothing"}
     is_unsure = findings.is_unsure or bool(findings.lab.overdue)

@@ -39,6 +39,8 @@ class Findings:
     looks: what the first instance's attributes were like after its first call, None where that cannot be seen.
     changed_by_episode: what of them is another in another episode, None where that cannot be seen.
     outliving: what is not as in the first episode when one with its seed begins again.
+    shares: whether instances change one another's answers, None where that is not known. between: what the first
+    session answers to batch 0 while another instance plays an episode of its own, None if it was not asked.
     draws: whether it draws random numbers where an episode begins.
     is_told_of_episodes: whether it has a `reset` or an `on_episode_end`, or asks for the step. is_hiding: whether
     it is told, and anything changed.
@@ -61,6 +63,8 @@ class Findings:
         self.looks: dict[str, object] | None = None
         self.changed_by_episode: list[str] | None = []
         self.outliving: list[str] = []
+        self.shares: bool | None = None
+        self.between: list[Answer] | None = None
         self.draws = False
         self.is_told_of_episodes = self.is_hiding = False
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import cycle, islice
-from typing import Any
 
-from rlmesh_adapters.batches import Batch
-
-from .answers import difference
 from .attributes import see_another_episode
 from .budget import Spent
+from .chance import result, sample
 from .findings import Findings, Gap
 from .lab import Session
-from .series import IS_MEMORY, dependence
+from .series import IS_MEMORY
 from .verdicts import TestResult
 
 #: Long enough for an action queue of eight to be refilled.
@@ -21,18 +18,24 @@ _REFILL = 9
 _REPEATS = 12
 #: Calls that a switch or a slow drift is waited for.
 _MANY = 220
-_SAMPLES = 128
 _FEW = 5
-# How often a past is played again before its answer counts as repeated. Chance passes each time by one in four.
-_REPLAYS = 8
 
 
 def check_repeat(findings: Findings) -> TestResult:
     """The same input, many times: every answer must be the first."""
     session = findings.first
     assert session is not None
-    repeats = 1 if findings.is_short else _REPEATS
-    gap, calls = findings.follow(session, [0] * repeats, start=1)
+    repeats, between = 1 if findings.is_short else _REPEATS, findings.between
+    if between is None:
+        gap, calls = findings.follow(session, [0] * repeats, start=1)
+    else:
+        # It was asked once more while another instance played an episode of its own.
+        gap, calls = findings.gap(1, findings.fresh_answer(0), between), 1
+        if gap is not None:
+            findings.accuse(session, session.asked, between)
+        elif repeats > 1:
+            gap, made = findings.follow(session, [0] * (repeats - 1), start=2)
+            calls += made
     return result(findings, "repeat", gap, calls, _after(session, "the same input"))
 
 
@@ -178,7 +181,7 @@ def _is_renewed_alike(findings: Findings) -> bool:
 
 
 def _sampled(findings: Findings) -> TestResult:
-    strength, what, count = _sample(findings, findings.lab.batches[0], 0)
+    strength, what, count = sample(findings, findings.lab.batches[0], 0)
     if strength > IS_MEMORY:
         findings.remembers = findings.outlives = True
         return TestResult(
@@ -195,92 +198,5 @@ def _sampled(findings: Findings) -> TestResult:
     )
 
 
-def _sample(findings: Findings, batch: Batch, row: int) -> tuple[float, str, int]:
-    """Tell chance from memory by many answers to one input: chance has no order.
-
-    Returns how strong the order is, in what it shows, and how many answers there were; notes how large chance is.
-    """
-    count = 10 if findings.is_short else _SAMPLES
-    lab = findings.lab
-    # A step that goes on would be an order in time.
-    counts, lab.counts_steps = lab.counts_steps, False
-    with lab.visit() as session:
-        answers = [session.ask(batch)[row] for _ in range(count)]
-    lab.counts_steps = counts
-    floor = max(difference(one, other) for one in answers[:8] for other in answers)
-    findings.hidden_floor = max(findings.hidden_floor, floor)
-    return *dependence(answers), count
-
-
-def _is_chance(findings: Findings, gap: Gap) -> bool:
-    """Play the past that led to a difference again: a memory gives that answer again, chance does not."""
-    findings.is_unsure = True
-    replays = _REPLAYS if not findings.is_short else 2 if len(findings.shown) < 4 else 1
-    is_repeated = all(_is_repeated(findings, None) for _ in range(replays))
-    if not is_repeated and findings.lab.renew is not None:
-        # What outlives an instance does not repeat; but it does where the policy's file is run anew.
-        is_repeated = findings.outlives = all(_is_repeated(findings, findings.lab.renew) for _ in range(2))
-    if not is_repeated:
-        strength, _, _ = _sample(findings, findings.shown[-1], gap.row)
-        is_repeated = findings.outlives = strength > IS_MEMORY
-    findings.is_unsure = False
-    if is_repeated:
-        return False
-    findings.hidden_floor = max(findings.hidden_floor, gap.size)
-    findings.suspect, findings.shown, findings.shown_answer, findings.rival = None, [], [], []
-    return True
-
-
-def _is_repeated(findings: Findings, renew: Callable[[], Callable[[], Any]] | None) -> bool:
-    """Tell whether the past gives its answer again, and the one it is held against another."""
-    lab = findings.lab
-    with lab.visit(renew and renew()) as session:
-        other = session.play(findings.rival)
-    if findings.gap(0, findings.shown_answer, other) is None:
-        return False
-    with lab.visit(renew and renew()) as session:
-        given = session.play(findings.shown)
-    return findings.gap(0, findings.shown_answer, given) is None
-
-
-def result(findings: Findings, name: str, gap: Gap | None, calls: int, after: str) -> TestResult:
-    """Return what a test of history found: nothing, chance, or a memory, which is noted.
-
-    calls: how many were compared. after: what the answer that differs came after.
-    """
-    if gap is None:
-        return TestResult(
-            name=name,
-            outcome="pass",
-            sentence=f"{calls} answers are those of a fresh instance.",
-            numbers={"calls": calls},
-        )
-    if not findings.hidden_floor and _is_chance(findings, gap):
-        return TestResult(
-            name=name,
-            outcome="noted",
-            sentence="Answers vary by chance, from a source that cannot be seen: the same past gives others.",
-            numbers={"call": gap.call, "row": gap.row, "gap": gap.size, "calls": calls},
-        )
-    findings.remembers = True
-    return TestResult(
-        name=name,
-        outcome="fail",
-        sentence=f"{after} is answered otherwise than by a fresh instance{_values(gap)}.",
-        numbers={"call": gap.call, "row": gap.row, "gap": gap.size, "calls": calls},
-    )
-
-
 def _after(session: Session, past: str) -> str:
     return f"After {past}, call {len(session.asked)}"
-
-
-def _values(gap: Gap) -> str:
-    """Return both answers where they are short, else how far they are apart."""
-    pair = [answer.numbers for answer in (gap.given, gap.wanted)]
-    if any(numbers.size == 0 for numbers in pair):
-        return ""
-    if all(numbers.size <= 2 for numbers in pair):
-        given, wanted = (", ".join(f"{number:.4g}" for number in numbers) for numbers in pair)
-        return f" ({given} instead of {wanted})"
-    return f" (by up to {gap.size:.3g})"

@@ -181,6 +181,10 @@ class Session:
         self.next_episode()
         self.ask(batch, noise=1, seed=_SEED + 1)
 
+    def begin_another(self) -> None:
+        """Begin an episode with another seed and other random numbers, without a call."""
+        self.begin(noise=1, seed=_SEED + 1)
+
     def play_again(self, batch: Batch) -> None:
         """Begin an episode with the seed and the random numbers of the first, and ask in it."""
         self.next_episode()

@@ -6,8 +6,8 @@ step it may rightly say something else, and where step 0 clears what it keeps, i
 
 from __future__ import annotations
 
+from .chance import result
 from .findings import Findings, Gap
-from .history import result
 from .verdicts import TestResult
 
 #: Steps that the two episodes last.
