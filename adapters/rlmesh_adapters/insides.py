@@ -47,9 +47,8 @@ def is_array(item: object) -> bool:
 
 
 def _parts(item: object) -> Iterator[object]:
+    yield from slots_of(item).values()
     for kind in type(item).__mro__:
-        slots = kind.__dict__.get("__slots__", ())
-        yield from (get_quietly(item, name) for name in ([slots] if isinstance(slots, str) else slots))
         if _is_users(kind):  # its methods among it, and so the globals that they use
             yield from _defined(dict(vars(kind)))
     values = get_quietly(item, "__dict__")
@@ -58,6 +57,25 @@ def _parts(item: object) -> Iterator[object]:
         yield from _defined(values) if _is_module(item) else values.values()
     if hasattr(type(item), "__call__"):  # noqa: B004 - functions and methods, not what merely looks callable
         yield from _function_parts(item)
+
+
+def slots_of(item: object) -> dict[str, object]:
+    """Return what stands in an object's slots, by name; None for an empty one."""
+    found: dict[str, object] = {}
+    for kind in type(item).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        for name in [slots] if isinstance(slots, str) else slots:
+            is_private = name.startswith("__") and not name.endswith("__")
+            stored = f"_{kind.__name__.lstrip('_')}{name}" if is_private else name
+            if stored not in ("__dict__", "__weakref__"):
+                found[stored] = get_quietly(item, stored)
+    return found
+
+
+def attributes_of(item: object) -> dict[str, object]:
+    """Return an object's own attributes, by name, be they kept in a dict or in slots."""
+    values = get_quietly(item, "__dict__")
+    return {**slots_of(item), **(values if type(values) is dict else {})}
 
 
 def _function_parts(function: object) -> Iterator[object]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .insides import get_quietly
+from .insides import attributes_of, get_quietly
 
 # What is larger is not looked into, such as weights.
 _MOST_BYTES = 1 << 20
@@ -27,7 +27,7 @@ def looks_of(policy: object) -> dict[str, object] | None:
     """
     try:
         look = _Look()
-        return {name: look.at(value) for name, value in dict(get_quietly(policy, "__dict__") or {}).items()}
+        return {name: look.at(value) for name, value in attributes_of(policy).items()}
     except Exception:  # an object of the user's may do anything when it is looked at
         return None
 
@@ -52,7 +52,7 @@ class _Look:
     def at(self, value: Any, depth: int = 0) -> object:
         """Return something that is equal as long as the value is the same."""
         self._left -= 1
-        if value is None or isinstance(value, (bool, int, float, str, bytes, np.generic)):
+        if value is None or isinstance(value, (bool, int, float, str, bytes, np.generic)) or _is_path(value):
             return repr(value)
         if isinstance(value, np.ndarray):
             is_small = value.nbytes <= _MOST_BYTES and not value.dtype.hasobject
@@ -65,7 +65,13 @@ class _Look:
         if type(value).__name__ == "Tensor":
             # It counts how often it was written into.
             return id(value), get_quietly(value, "_version")
-        inside = get_quietly(value, "__dict__")
-        if is_seen and type(inside) is dict and not isinstance(value, (type, FunctionType, ModuleType)):
-            return type(value), self.at(inside, depth + 1)
+        if is_seen and not isinstance(value, (type, FunctionType, ModuleType)):
+            inside = attributes_of(value)
+            # What has none, such as a generator, is told by what it is alone.
+            return (type(value), self.at(inside, depth + 1)) if inside else id(value)
         return id(value)
+
+
+def _is_path(value: object) -> bool:
+    # A path fills slots of its own when it is read.
+    return hasattr(type(value), "__fspath__")

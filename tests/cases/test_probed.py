@@ -262,6 +262,16 @@ class Clock:
         return np.tanh(obs[:1] if self.time < 30 else -obs[:1]).astype(np.float32)
 
 
+class Slotted:
+    __slots__ = ("goal",)
+
+    def reset(self, context):
+        self.goal = context.seed % 3 - 1
+
+    def predict_batch(self, obs):
+        return np.tanh(self.goal * obs[:, :1]).astype(np.float32)
+
+
 class Network:
     def __init__(self):
         self.memory = np.zeros(1)
@@ -305,7 +315,7 @@ def swung(tmp_path: Path, policy: str, **flags: Any) -> Any:
     return play(tmp_path, f"{path}:{policy}", "Pendulum-v1", episodes=6, seed=3, max_episode_steps=50, **flags)
 
 
-@pytest.mark.parametrize("policy", ["Goal", "GoalOfBatch", "Latent", "Clock", "Inside"])
+@pytest.mark.parametrize("policy", ["Goal", "GoalOfBatch", "Latent", "Clock", "Inside", "Slotted"])
 def test_what_is_chosen_for_an_episode_is_not_shared(tmp_path, policy):
     """No answer within an episode shows it; lanes that shared it would act by the goal of whoever began last."""
     one, many = swung(tmp_path, policy), swung(tmp_path, policy, num_envs=4)

@@ -33,6 +33,21 @@ class Policy:
         self.mean += 0.1 * (obs - self.mean)
         return int(self.mean[0] > 1)
 """,
+    "stack": """
+class Stack:
+    __slots__ = ("__frames",)
+    def __init__(self):
+        self.__frames = deque(maxlen=3)
+    def push(self, frame):
+        self.__frames.append(frame)
+        return len(self.__frames)
+class Policy:
+    __slots__ = ("stack",)
+    def __init__(self):
+        self.stack = Stack()
+    def predict(self, obs):
+        return self.stack.push(float(obs[1]))
+""",
     "memory": """
 class Policy:
     def __init__(self):
@@ -51,6 +66,17 @@ class Policy:
         if self.weights is None:
             self.weights = np.ones(2)
         return int(obs @ self.weights) % 4
+""",
+    "path": """
+from pathlib import Path
+class Policy:
+    def __init__(self):
+        self.log = Path("log.txt")
+        self.calls = None
+    def predict(self, obs):
+        if obs[1] > 2:
+            str(self.log), hash(self.log)
+        return 0
 """,
     "told": """
 class Policy:
