@@ -80,9 +80,7 @@ def decide(
     is_hiding = is_single or verdict.recommended == "lane"
     if sharing == "auto" and is_shown and not is_hiding:
         sharing = "shared"
-    elif sharing == "auto" and (
-        verdict.verdict == "episode_clean" or (is_shown and verdict.recommended == "lane")
-    ):
+    elif sharing == "auto" and _is_cleared_by_reset(verdict):
         sharing = "lane"
     elif sharing == "auto" and verdict.is_unsure:
         sharing = "episode"  # right for all but what outlives an instance
@@ -103,6 +101,13 @@ def decide(
     )
 
 
+def _is_cleared_by_reset(verdict: ProbeVerdict) -> bool:
+    """Tell whether an instance a lane is right: what it keeps was seen to be cleared by a new episode."""
+    if verdict.verdict in ("stateless", "stochastic"):
+        return verdict.recommended == "lane"
+    return verdict.verdict == "episode_clean" or (verdict.is_unsure and verdict.is_put_back)
+
+
 def _note_outliving(book: AdvisoryBook, verdict: ProbeVerdict) -> None:
     names = next((test.numbers.get("outliving") for test in verdict.tests if test.name == "attributes"), None)
     if names:
@@ -115,7 +120,14 @@ def _note_outliving(book: AdvisoryBook, verdict: ProbeVerdict) -> None:
 
 
 def _note_unchecked(book: AdvisoryBook, verdict: ProbeVerdict, sharing: str) -> None:
-    if verdict.is_unsure:
+    if verdict.is_unsure and verdict.is_put_back and sharing == "lane":
+        book.add(
+            "probe-unfinished",
+            "info",
+            f"answers differed with what came before, and {verdict.calls} calls were too few to find out why; a "
+            "new episode puts every attribute back, so each lane gets an instance; `rlmesh probe` can tell",
+        )
+    elif verdict.is_unsure:
         book.add(
             "probe-unsure",
             "caution",

@@ -114,6 +114,40 @@ def test_what_it_draws_is_told_whatever_it_keeps(policy, is_short):
     assert [test.outcome for test in tests if test.name == "noise"] == ["noted" if DRAWS[policy] else "pass"]
 
 
+class Stack:
+    """The mean of the last observations, through a choice that shows it late."""
+
+    is_discrete = True
+
+    def __init__(self):
+        self.frames = []
+
+    def reset(self):
+        self.frames.clear()
+
+    def predict(self, obs):
+        self.frames.append(np.array(obs))
+        return int(faulty.act(np.mean(self.frames[-4:], axis=0))[0] > 0)
+
+
+class ForgetfulStack(Stack):
+    """Its first call overwrites what its reset left, so afterwards nothing is to be seen of it."""
+
+    def reset(self):
+        del self.frames[:-1]
+
+    def predict(self, obs):
+        del self.frames[:-3]
+        return super().predict(obs)
+
+
+@pytest.mark.parametrize("policy", [Stack, ForgetfulStack], ids=name)
+def test_what_a_reset_puts_back_is_seen_where_calls_were_too_few(policy):
+    unsure = [found for seed in range(20) if (found := probe(policy, seed=seed, is_short=True)).is_unsure]
+    assert unsure
+    assert {verdict.is_put_back for verdict in unsure} == {policy is Stack}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", EVERY, ids=name)
 def test_each_is_called_what_it_is_over_twenty_seeds(policy):

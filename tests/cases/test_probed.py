@@ -357,6 +357,37 @@ def test_a_latent_that_is_drawn_for_an_episode_is_said_to_be(tmp_path):
     assert played.advisory("policy-stochastic")["severity"] == "info"
 
 
+STUCK = """
+import numpy as np
+
+
+class Policy:
+    # Turns round where it sees the same too often, which few inputs show.
+    def reset(self):
+        self.last, self.count = None, 0
+
+    def predict(self, obs):
+        near = self.last is not None and np.linalg.norm(obs - self.last) < 0.15
+        self.count += near
+        self.last = np.array(obs)
+        turn = 1 if self.count < 3 else -1
+        return np.clip(turn * (-2 * obs[1:2] - 0.7 * obs[2:3] + 0.3 * obs[:1]), -2, 2).astype(np.float32)
+"""
+
+
+def test_a_reset_that_puts_all_back_is_no_reason_for_a_new_instance_an_episode(tmp_path):
+    """That is slower, and a caution fails strict runs."""
+    path = tmp_path / "stuck.py"
+    path.write_text(STUCK)
+    options = {"episodes": 6, "max_episode_steps": 40}
+    one = play(tmp_path, str(path), "Pendulum-v1", **options)
+    many = play(tmp_path, str(path), "Pendulum-v1", num_envs=3, **options)
+    assert without_lane(many.rows) == without_lane(one.rows)
+    assert many.record["policy"]["instances"] == "lane"
+    assert "puts every attribute back" in many.advisory("probe-unfinished")["message"]
+    assert many.record["probe"]["calls"] <= 27
+
+
 CHUNKS = """
 import numpy as np
 

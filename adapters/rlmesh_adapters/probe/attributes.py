@@ -28,7 +28,10 @@ def see_another_episode(findings: Findings, session: Session) -> None:
     other, asked = looks_of(session.policy), session.moved
     assert findings.first is not None
     findings.between = findings.first.ask(findings.lab.batches[0])
-    session.play_again(findings.lab.batches[0])
+    session.next_episode()
+    session.begin()
+    begun = looks_of(session.policy)
+    session.ask(findings.lab.batches[0])
     again = looks_of(session.policy)
     _note_draws(findings, session, asked)
     if before is None or other is None or again is None:
@@ -37,6 +40,8 @@ def see_another_episode(findings: Findings, session: Session) -> None:
     findings.changed_by_episode = changed(before, other)
     # Where a generator is made anew each time, that it is another object says nothing.
     findings.outliving = [name for name in changed(before, again) if not session.has_made(name)]
+    # Before a call, for many a call overwrites what was not cleared.
+    findings.is_put_back = bool(findings.changed_by_episode) and begun == findings.begun
 
 
 def _note_draws(findings: Findings, session: Session, asked: Moved) -> None:

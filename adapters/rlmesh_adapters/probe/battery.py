@@ -89,6 +89,7 @@ def run_battery(
         **_overall(results, findings, passes_state=plan.passes_state),
         tests=tuple(results),
         is_unsure=findings.is_unsure or (findings.remembers and not _is_checked(results, "reset")),
+        is_put_back=findings.is_put_back,
         is_lone=lab.is_lone,
         corner=plan.corner,
         calls=budget.calls,

@@ -43,7 +43,8 @@ def sample(findings: Findings, batch: Batch, row: int) -> tuple[float, str, int]
 def _is_chance(findings: Findings, gap: Gap) -> bool:
     """Play the past that led to a difference again: a memory gives that answer again, chance does not."""
     findings.is_unsure = True
-    replays = _REPLAYS if not findings.is_short else 2 if len(findings.shown) < 4 else 1
+    costs_little = len(findings.shown) + len(findings.rival) < 5
+    replays = _REPLAYS if not findings.is_short else 2 if costs_little else 1
     if _was_between(findings):
         # What another instance did came before that answer: without it, only a memory of its own gives it again.
         is_own = findings.gap(0, findings.shown_answer, _alone(findings)) is None
@@ -51,6 +52,8 @@ def _is_chance(findings: Findings, gap: Gap) -> bool:
     else:
         is_repeated = all(_is_repeated(findings) for _ in range(replays))
     findings.shares = False
+    # What answers otherwise now may stand where no attribute is.
+    findings.is_put_back = findings.is_put_back and is_repeated
     if not is_repeated and findings.is_told_of_episodes:
         is_repeated = findings.shares = _is_meddled_with(findings)
     if not is_repeated and findings.lab.renew is not None:

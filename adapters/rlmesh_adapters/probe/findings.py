@@ -42,6 +42,8 @@ class Findings:
     shares: whether instances change one another's answers, None where that is not known. between: what the first
     session answers to batch 0 while another instance plays an episode of its own, None if it was not asked.
     draws: whether it draws random numbers where an episode begins.
+    begun: what the second instance's attributes were like when its first episode began, before its first call.
+    is_put_back: whether attributes changed, and all were like that again when a later episode began.
     is_told_of_episodes: whether it has a `reset` or an `on_episode_end`, or asks for the step. is_hiding: whether
     it is told, and anything changed.
     """
@@ -66,6 +68,8 @@ class Findings:
         self.shares: bool | None = None
         self.between: list[Answer] | None = None
         self.draws = False
+        self.begun: dict[str, object] | None = None
+        self.is_put_back = False
         self.is_told_of_episodes = self.is_hiding = False
 
     @property

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import cycle, islice
 
+from rlmesh_adapters.looks import looks_of
+
 from .attributes import see_another_episode
 from .budget import Spent
 from .chance import result, sample
@@ -140,6 +142,8 @@ def check_hidden_noise(findings: Findings) -> TestResult:
     lab = findings.lab
     one = findings.fresh_answer(0)
     with lab.visit() as other:
+        other.begin()
+        findings.begun = looks_of(other.policy)
         again = other.ask(lab.batches[0])
         see_another_episode(findings, other)
     gap = findings.gap(0, one, again)

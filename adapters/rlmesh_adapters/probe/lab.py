@@ -185,11 +185,6 @@ class Session:
         """Begin an episode with another seed and other random numbers, without a call."""
         self.begin(noise=1, seed=_SEED + 1)
 
-    def play_again(self, batch: Batch) -> None:
-        """Begin an episode with the seed and the random numbers of the first, and ask in it."""
-        self.next_episode()
-        self.ask(batch)
-
     def next_episode(self) -> None:
         """End the episode that is being played; the next call begins another."""
         self._engine.end_episodes(_ROUTE, self._contexts(range(self._lab.rows)))

@@ -41,7 +41,8 @@ class ProbeVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
     verdict: one of OVERALL. recommended: `shared`, `lane`, `episode` (a new instance an episode), `state`,
     `one lane` or `nothing`. is_unsure: whether answers differed,
-    and there was no call left to say why, or whether a reset clears it. is_lone: whether there is only one object
+    and there was no call left to say why, or whether a reset clears it. is_put_back: whether its attributes
+    changed, and all of them were as at first when a new episode began. is_lone: whether there is only one object
     of the policy, which no fresh one can be held against.
     calls: of the policy. instances: that were built. seconds: it took.
     """
@@ -50,6 +51,7 @@ class ProbeVerdict(msgspec.Struct, frozen=True, kw_only=True):
     recommended: str
     tests: tuple[TestResult, ...]
     is_unsure: bool
+    is_put_back: bool
     is_lone: bool
     corner: str
     calls: int
