@@ -362,7 +362,7 @@ def test_what_a_route_file_does_not_say_is_the_runs_own(
 def test_another_policy_or_environment_is_not_given_the_arguments_of_the_runs(
     tmp_path: Path, given: dict[str, str], fields: list[str], capsys: Any
 ) -> None:
-    file = tmp_path / "gains.py"
+    file = tmp_path / "amplifies.py"
     file.write_text(
         "class Policy:\n    def __init__(self, gain):\n        self.gain = gain\n"
         "    def predict(self, obs):\n        return self.gain\n"
