@@ -20,7 +20,7 @@ def metric_rows(metric: MetricComparison, comparison: Comparison) -> list[tuple[
     confidence = level(interval) if interval is not None else f"{100 - 200 * comparison.judging.alpha:g} %"
     chance = f"{POWER * 100:g} %"
     bounds = metric.bounds
-    left_out = {"errored": metric.errored, "not reported": metric.unreported}
+    left_out = {"errored": metric.errored, "not reported or not finite": metric.unreported}
     return [
         ("pairs", _pairs(metric)),
         ("left out", ", ".join(f"{count} {why}" for why, count in left_out.items() if count)),

@@ -98,15 +98,14 @@ def _difference(metric: str, pairs: Sequence[Pair], confidence: float) -> Paired
         values = values + [(float(pair.base.success or False), 0.0) for pair in lost]
         kept = kept + lost
     differences = [new - base for base, new in values]
-    effective = effective_count([pair.start for pair in kept]) if repeats_among(pairs) else len(kept)
+    starts = [pair.start for pair in kept] if repeats_among(pairs) else None
     interval: Interval | None
     if metric == SUCCESS:
         gained, lost_count = differences.count(1.0), differences.count(-1.0)
+        effective = None if starts is None else effective_count(starts)
         interval = paired_rate(gained, lost_count, len(values), confidence=confidence, effective=effective)
     else:
-        interval = Estimator(confidence=confidence).mean(differences, effective)
-        if interval is not None and effective < len(differences):
-            interval = interval.reaching(sum(differences) / len(differences))
+        interval = Estimator(confidence=confidence).mean(differences, starts)
     return PairedDifference(
         pairs=len(values),
         policy=sum(new for _, new in values) / len(values),

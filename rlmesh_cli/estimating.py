@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from .judgement.binomial import blaker, exact, wilson
-from .judgement.bootstrap import bca
-from .judgement.intervals import Interval
+from .judgement.bootstrap import bca, interquartile_mean
+from .judgement.intervals import Interval, within_floats
 from .judgement.paired import rate_difference
-from .repeats import scaled, thinned
+from .repeats import inflation, one_each, scaled
 from .schema import Route
 
 #: How the interval of a rate is made, by name.
@@ -46,18 +47,39 @@ class Estimator(msgspec.Struct, frozen=True, kw_only=True):
         low, high = (make(k, effective, self.confidence) for k in scaled(successes, n, effective))
         return msgspec.structs.replace(low, high=high.high)
 
-    def mean(self, values: Sequence[float], effective: int | None = None) -> Interval | None:
-        """Return the bootstrap interval of a mean, None where there is none; effective: as for rates."""
-        return self._bootstrap(values, "mean", effective)
+    def mean(self, values: Sequence[float], starts: Sequence[Hashable | None] | None = None) -> Interval | None:
+        """Return the bootstrap interval of a mean, None where there is none.
 
-    def iqm(self, values: Sequence[float], effective: int | None = None) -> Interval | None:
-        """Return the bootstrap interval of the interquartile mean, None where there is none."""
-        return self._bootstrap(values, "iqm", effective)
+        starts: of the values, where they only repeat one another, see rlmesh_cli.repeats; None if they do not. The
+        interval is then that of one value of each start, about the mean of all, and as much longer as that varies
+        more where some starts came more often than others.
+        """
+        return self._bootstrap(values, "mean", starts)
 
-    def _bootstrap(self, values: Sequence[float], statistic: str, effective: int | None) -> Interval | None:
-        is_whole = effective is None or effective == len(values)
-        sample = values if is_whole else thinned(values, effective or 0)
-        return bca(sample, statistic=statistic, confidence=self.confidence)
+    def iqm(self, values: Sequence[float], starts: Sequence[Hashable | None] | None = None) -> Interval | None:
+        """Return the bootstrap interval of the interquartile mean, None where there is none; starts: see mean."""
+        return self._bootstrap(values, "iqm", starts)
+
+    def _bootstrap(
+        self, values: Sequence[float], statistic: str, starts: Sequence[Hashable | None] | None
+    ) -> Interval | None:
+        counted = [(value, 1) for value in values] if starts is None else one_each(values, starts)
+        sample = [value for value, _ in counted]
+        found = bca(sample, statistic=statistic, confidence=self.confidence)
+        if found is None or starts is None or len({count for _, count in counted}) == 1:
+            return found
+        centre_of = _mean if statistic == "mean" else interquartile_mean
+        old, new, factor = centre_of(sample), centre_of(values), inflation(starts)
+        return msgspec.structs.replace(
+            found,
+            low=within_floats(new - (old - found.low) * factor),
+            high=within_floats(new + (found.high - old) * factor),
+        )
+
+
+def _mean(values: Sequence[float]) -> float:
+    # Of parts, whose sum always has a float.
+    return math.fsum(value / len(values) for value in values)
 
 
 def paired_rate(gained: int, lost: int, n: int, *, confidence: float, effective: int | None = None) -> Interval:

@@ -73,6 +73,11 @@ def effective(rows: Sequence[EpisodeResult], starts: StartLedger) -> int:
     return effective_count([row.start_hash for row in rows]) if starts.are_repeats else len(rows)
 
 
+def starts_of(rows: Sequence[EpisodeResult], starts: StartLedger) -> list[str | None] | None:
+    """Return what some rows began from, None where they do not only repeat one another."""
+    return [row.start_hash for row in rows] if starts.are_repeats else None
+
+
 def meanings(
     rows: Sequence[EpisodeResult],
     rule: SuccessRule,

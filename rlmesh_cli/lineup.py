@@ -76,7 +76,8 @@ class Lineup:
 
     def rest(self, lane: int) -> list[Play]:
         """Return all that a lane has left to play."""
-        plays = []
+        returned = self._returned.pop(lane, None)
+        plays = [] if returned is None else [self._play(returned, lane)]
         while self._queues[lane]:
             plays.append(self._play(self._queues[lane].popleft(), lane))
         return plays

@@ -11,9 +11,8 @@ from typing import Literal
 
 import msgspec
 
-from .estimating import paired_rate
-from .judgement.bootstrap import bca
-from .judgement.intervals import Interval
+from .estimating import Estimator, paired_rate
+from .judgement.intervals import Interval, within_floats
 from .judgement.paired import (
     mcnemar,
     p_not_worse_rate,
@@ -29,7 +28,7 @@ from .judgement.power import (
 )
 from .margins import SUCCESS, MarginError, Margins
 from .pairing import Measured
-from .repeats import scaled, thinned
+from .repeats import one_each, scaled
 from .stats import spread
 
 Verdict = Literal["not_worse", "worse", "inconclusive"]
@@ -88,7 +87,7 @@ class MetricComparison(msgspec.Struct, frozen=True, kw_only=True):
 def p_worse_of(measured: Measured) -> float:
     """Return the one-sided p-value of "NEW is not below BASE"."""
     if measured.metric != SUCCESS:
-        return p_worse_mean(_tested(measured))
+        return p_worse_mean(_weighed(measured))
     (_, gained), (lost, _) = _scaled_flips(measured)
     return p_worse_rate(gained, lost)
 
@@ -171,18 +170,16 @@ def _of_rates(measured: Measured, alpha: float, margin: float | None) -> _Number
 
 
 def _of_means(measured: Measured, alpha: float, margin: float | None) -> _Numbers:
-    n, tested = measured.effective, _tested(measured)
-    interval = bca(tested, statistic="mean", confidence=1 - 2 * alpha)
+    n = measured.effective
+    interval = Estimator(confidence=1 - 2 * alpha).mean(measured.differences, measured.starts)
     found = spread(measured.differences)
-    if found is not None and interval is not None and n < found.n:
-        interval = interval.reaching(found.mean)
     std = found.std if found is not None and found.std and math.isfinite(found.std) else None
     # Fewer pairs say nothing even if all of them agree, which leaves an interval without width.
     is_shown = 0.5**n <= alpha and not measured.broken
     return _Numbers(
         interval=interval,
         is_not_worse=is_shown and interval is not None and margin is not None and interval.low > -margin,
-        p=permutation(tested),
+        p=permutation(_weighed(measured)),
         detectable=None if std is None else detectable_mean_difference(std, n, alpha=alpha, power=POWER),
         pairs_needed=None
         if std is None or margin is None
@@ -197,10 +194,14 @@ def _pairs_needed(count: Callable[..., int], one: float, other: float, alpha: fl
         return None
 
 
-def _tested(measured: Measured) -> list[float]:
-    """Return the differences that tests count."""
-    differences = measured.differences
-    return differences if measured.effective == len(differences) else thinned(differences, measured.effective)
+def _weighed(measured: Measured) -> list[float]:
+    """Return what a test of signs is made of: one difference a start, times how often it came more than others."""
+    if measured.starts is None:
+        return measured.differences
+    counted = one_each(measured.differences, measured.starts)
+    least = math.gcd(*(count for _, count in counted))
+    # As often as all others is once; a sum that no float holds is no test.
+    return [within_floats(value * (count // least)) for value, count in counted]
 
 
 def _scaled_flips(measured: Measured) -> tuple[tuple[int, int], tuple[int, int]]:

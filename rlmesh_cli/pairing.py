@@ -71,7 +71,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     half: (BASE, NEW) of the pairs that were left out, None where there is no value.
     broken: pairs left out because NEW alone could not be finished, or is nan or infinite: nothing is shown to be
         as good as that.
-    effective: how many of the pairs tests count, see rlmesh_cli.repeats.
+    starts: of the pairs, where some only repeat others, else None.
     """
 
     metric: str
@@ -80,8 +80,13 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     errored: int
     unreported: int
     half: list[tuple[float | None, float | None]]
-    effective: int
     broken: int = 0
+    starts: list[tuple[str, str] | None] | None = None
+
+    @property
+    def effective(self) -> int:
+        """How many of the pairs tests count, see rlmesh_cli.repeats."""
+        return len(self.pairs) if self.starts is None else effective_count(self.starts)
 
     @property
     def differences(self) -> list[float]:
@@ -163,8 +168,8 @@ def measure(metric: str, pairs: Sequence[Pair], *, are_repeats: bool = False) ->
         errored=errored,
         unreported=len(half) - errored,
         half=half,
-        effective=effective_count([pair.start for pair in kept]) if are_repeats else len(kept),
         broken=broken,
+        starts=[pair.start for pair in kept] if are_repeats else None,
     )
 
 

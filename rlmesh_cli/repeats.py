@@ -6,6 +6,7 @@ start weighs the more the more often it came, and the interval is that of fewer 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Generic, TypeVar
@@ -20,9 +21,19 @@ def effective_count(starts: Sequence[Hashable | None]) -> int:
     knows, and equals no other.
     Source: Kish 1965, (sum of weights)^2 / sum of their squares; rounded down.
     """
-    counts = Counter(start for start in starts if start is not None)
-    squares = sum(count * count for count in counts.values()) + sum(start is None for start in starts)
+    squares = _squares(starts)
     return len(starts) ** 2 // squares if squares else 0
+
+
+def inflation(starts: Sequence[Hashable | None]) -> float:
+    """Return by how much the mean over all varies more than that of one of each start, as a factor of its std."""
+    different = sum(start is None for start in starts) + len({start for start in starts if start is not None})
+    return math.sqrt(different * _squares(starts)) / len(starts)
+
+
+def _squares(starts: Sequence[Hashable | None]) -> int:
+    counts = Counter(start for start in starts if start is not None)
+    return sum(count * count for count in counts.values()) + sum(start is None for start in starts)
 
 
 def scaled(part: int, whole: int, count: int) -> tuple[int, int]:
@@ -30,13 +41,15 @@ def scaled(part: int, whole: int, count: int) -> tuple[int, int]:
     return part * count // whole, -(-part * count // whole)
 
 
-def thinned(values: Sequence[float], count: int) -> list[float]:
-    """Return `count` of the values, from equally distant places of their order.
-
-    Of values that came equally often, one each.
-    """
-    ordered = sorted(values)
-    return [ordered[(2 * place + 1) * len(ordered) // (2 * count)] for place in range(count)]
+def one_each(values: Sequence[float], starts: Sequence[Hashable | None]) -> list[tuple[float, int]]:
+    """Return one value of each start, and how often it came; every value of a start that nobody knows."""
+    counts = Counter(start for start in starts if start is not None)
+    found: list[tuple[float, int]] = []
+    for value, start in zip(values, starts, strict=True):
+        count = 1 if start is None else counts.pop(start, 0)
+        if count:
+            found.append((value, count))
+    return found
 
 
 class Repeats(Generic[T]):

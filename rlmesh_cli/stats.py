@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import msgspec
 
@@ -12,7 +12,7 @@ from .episodes import EpisodeResult
 from .estimating import DEFAULT_ESTIMATOR, Estimator
 from .judgement.bootstrap import interquartile_mean
 from .judgement.intervals import Interval
-from .ledgers import ChunkLedger, Meaning, StartLedger, chunk_ledger, effective, meanings, start_ledger
+from .ledgers import ChunkLedger, Meaning, StartLedger, chunk_ledger, effective, meanings, start_ledger, starts_of
 from .outcomes import SuccessRule
 
 
@@ -123,8 +123,8 @@ def summarise(
 
     def judged_spread(value_of: Callable[[EpisodeResult], float | None]) -> Spread | None:
         known = [(row, value) for row in finished if (value := value_of(row)) is not None]
-        count = effective([row for row, _ in known], starts)
-        return spread([value for _, value in known], estimator=estimator, effective=count)
+        begun = starts_of([row for row, _ in known], starts)
+        return spread([value for _, value in known], estimator=estimator, starts=begun)
 
     return Summary(
         episodes=len(rows),
@@ -151,11 +151,14 @@ def _reader(name: str) -> Callable[[EpisodeResult], float | None]:
 
 
 def spread(
-    values: Sequence[float], *, estimator: Estimator | None = None, effective: int | None = None
+    values: Sequence[float],
+    *,
+    estimator: Estimator | None = None,
+    starts: Sequence[Hashable | None] | None = None,
 ) -> Spread | None:
     """Return mean, standard deviation, median and extremes; None for no values, nan where a value is.
 
-    estimator: makes the intervals. effective: how many of the values they count, None is all.
+    estimator: makes the intervals. starts: of the values, as of Estimator.mean.
     """
     if not values:
         return None
@@ -170,21 +173,19 @@ def spread(
             max=unknown,
             iqm=unknown,
         )
-    mean, iqm = _mean(values), interquartile_mean(values)
-    interval = None if estimator is None else estimator.mean(values, effective)
+    interval = None if estimator is None else estimator.mean(values, starts)
     wants_iqm = estimator is not None and estimator.wants_iqm
-    iqm_interval = estimator.iqm(values, effective) if estimator is not None and wants_iqm else None
+    iqm_interval = estimator.iqm(values, starts) if estimator is not None and wants_iqm else None
     return Spread(
         n=len(values),
-        mean=mean,
+        mean=_mean(values),
         std=_deviation(values) if len(values) > 1 else None,
         median=_median(values),
         min=min(values),
         max=max(values),
-        iqm=iqm,
-        # Of fewer values than all, the mean is not quite that of all.
-        interval=None if interval is None else interval.reaching(mean),
-        iqm_interval=None if iqm_interval is None else iqm_interval.reaching(iqm),
+        iqm=interquartile_mean(values),
+        interval=interval,
+        iqm_interval=iqm_interval,
     )
 
 

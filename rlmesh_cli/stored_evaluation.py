@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -139,10 +139,10 @@ class Counting(Estimator, frozen=True, kw_only=True):
 
     method: str = "wilson"
 
-    def mean(self, values: Sequence[float], effective: int | None = None) -> None:
+    def mean(self, values: Sequence[float], starts: Sequence[Hashable | None] | None = None) -> None:
         """Return nothing."""
 
-    def iqm(self, values: Sequence[float], effective: int | None = None) -> None:
+    def iqm(self, values: Sequence[float], starts: Sequence[Hashable | None] | None = None) -> None:
         """Return nothing."""
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from rlmesh_adapters.errors import is_fault
 
@@ -23,16 +24,25 @@ _UNCHANGING = frozenset(np.ScalarType) - {memoryview, np.void} | {type(None)}
 
 
 def own_info(info: Mapping[str, Any]) -> Info:
-    """Return a copy of an info, with copies of the dicts, lists and arrays in it.
+    """Return a copy of an info, with copies of the dicts (as plain ones), lists and arrays in it.
 
     All lanes are stepped before their infos are read, and environments may hand out parts of one and the same dict
-    or array. Objects of other types, and infos that are no dict, stay as they are.
+    or array. Objects of other types, and infos that are no dict, stay as they are; so does what cannot be copied.
     """
     if not isinstance(info, dict):
         return cast("Info", info)
     if _UNCHANGING.issuperset(map(type, info.values())):
         return dict(info)
-    return cast("Info", _own(info, {}))
+    return {key: _own_if_possible(part) for key, part in info.items()}
+
+
+def _own_if_possible(value: Any) -> Any:
+    try:
+        return _own(value, {})
+    except BaseException as error:  # nested too deep, or of a type of the user's; it may be that nobody reads it
+        if not is_fault(error):
+            raise
+        return value
 
 
 def _own(value: Any, copies: dict[int, Any]) -> Any:
@@ -42,7 +52,10 @@ def _own(value: Any, copies: dict[int, Any]) -> Any:
     if id(value) in copies:
         return copies[id(value)]
     if isinstance(value, np.ndarray):
-        return value.copy()
+        copied_array = value.copy()
+        if value.dtype.hasobject and value.dtype.names is None:
+            copied_array[...] = _object_array([_own(part, copies) for part in value.flat], value.shape)
+        return copied_array
     if isinstance(value, dict):
         copied: dict[Any, Any] = {}
         copies[id(value)] = copied
@@ -54,6 +67,14 @@ def _own(value: Any, copies: dict[int, Any]) -> Any:
         parts.extend(_own(part, copies) for part in value)
         return parts
     return tuple(_own(part, copies) for part in value) if value.__class__ is tuple else value
+
+
+def _object_array(parts: list[Any], shape: tuple[int, ...]) -> npt.NDArray[np.object_]:
+    # Filled one by one: numpy would look into lists of equal lengths.
+    array = np.empty(len(parts), np.object_)
+    for place, part in enumerate(parts):
+        array[place] = part
+    return array.reshape(shape)
 
 
 def split_infos(infos: Mapping[str, Any], num_lanes: int) -> list[Info]:

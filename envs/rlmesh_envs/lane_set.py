@@ -110,6 +110,7 @@ class LaneSet:
                 self.layout.write(observations, row, observation)
                 if info is not None:
                     check_info(info)
+                    info = info if len(lanes) == 1 else own_info(info)
                 if not self._has_looked:
                     self._has_looked, casts = True, self.layout.casts(observation)
             except BaseException as error:
@@ -120,7 +121,7 @@ class LaneSet:
                 self.first_error = error if self.first_error is None else self.first_error
                 info = None
             self._birth[lane] = self._together if lane in self._rows else 0
-            infos.append({} if info is None else info if len(lanes) == 1 else own_info(info))
+            infos.append({} if info is None else info)
         return LaneResets(lanes, observations, infos, failures, casts)
 
     def _look(self, looks: FirstLooks) -> None:

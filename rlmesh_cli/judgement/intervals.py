@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import msgspec
 
 #: More than bounds of interest have, and fewer than floats are wrong in.
@@ -33,6 +35,11 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True):
 def decimal(number: float) -> float:
     """Return what was reckoned from numbers of few decimals, without what floats have added to it."""
     return round(number, _DIGITS)
+
+
+def within_floats(number: float) -> float:
+    """Return a number, or the largest float of its sign where it is beyond that."""
+    return max(-sys.float_info.max, min(sys.float_info.max, number))
 
 
 def check_confidence(confidence: float) -> None:

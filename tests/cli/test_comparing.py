@@ -282,6 +282,24 @@ def test_returns_that_are_not_finite_are_left_out():
     assert (found.pairs, found.errored, found.unreported) == (2, 0, 2)
 
 
+def test_a_loss_from_one_rare_start_is_not_cut_away():
+    """Six starts come twenty times, six come once; NEW loses 700 in one of these."""
+
+    def of(loss):
+        starts = [start for start in range(12) for _ in range(20 if start < 6 else 1)]
+        paid = {start: 100.0 + start for start in range(12)}
+        paid[11] -= loss
+        return [
+            row(at, seed=at, start_hash=str(start), trace_hash=f"{start} {loss}", return_=paid[start])
+            for at, start in enumerate(starts)
+        ]
+
+    comparison = judged(of(0), of(700), metrics=("mean_return",), margins=parse_margins(["return=6"]))
+    found = metric(comparison, "mean_return")
+    assert (found.verdict, found.difference) == ("inconclusive", pytest.approx(-700 / 126))
+    assert found.interval.low < -100
+
+
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("name", ["mean_return", "speed"])
 def test_a_new_run_is_not_shown_to_be_as_good_where_it_alone_is_no_finite_number(name, value):

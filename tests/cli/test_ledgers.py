@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from rlmesh_cli.estimating import Estimator
+from rlmesh_cli.judgement.bootstrap import bca
 from rlmesh_cli.ledgers import chunk_ledger, effective, meanings, start_ledger
 from rlmesh_cli.outcomes import SuccessRule
 from rlmesh_cli.stats import summarise
@@ -46,7 +47,12 @@ def test_starts_that_come_unequally_often_weigh_as_they_came_and_the_interval_is
     assert (summary.starts.distinct, summary.starts.effective) == (11, 1)
     assert summary.success.rate == 0.8
     assert (summary.success.interval.low, summary.success.interval.high) == (0.0, 1.0)
-    assert (summary.returns.mean, summary.returns.interval) == (0.8, None)
+    # Of one value each, 1/11 of which succeeded, about the mean of all, and sqrt(11 / 1.55) times as long.
+    eleven = bca([1.0] + [0.0] * 10)
+    factor = math.sqrt(11 * (80**2 + 10 * 2**2)) / 100
+    assert summary.returns.mean == 0.8
+    assert summary.returns.interval.low == pytest.approx(0.8 - (1 / 11 - eleven.low) * factor)
+    assert summary.returns.interval.high == pytest.approx(0.8 + (eleven.high - 1 / 11) * factor)
 
 
 def test_every_third_start_coming_twice_counts_as_kish_says():
@@ -62,6 +68,18 @@ def test_every_third_start_coming_twice_counts_as_kish_says():
     high = binomtest(math.ceil(won * 53 / 80), 53).proportion_ci(method="exact").high
     assert summary.success.interval.low == pytest.approx(low, abs=1e-9)
     assert summary.success.interval.high == pytest.approx(high, abs=1e-9)
+
+
+def test_a_rare_start_with_an_extreme_return_is_in_the_interval():
+    """Six starts come twenty times and pay 100, six come once, of which one pays -600."""
+    starts = [start for start in range(12) for _ in range(20 if start < 6 else 1)]
+    rows = [
+        row(at, start_hash=str(start), trace_hash=str(start), return_=-600.0 if start == 11 else 100.0)
+        for at, start in enumerate(starts)
+    ]
+    found = summarise(rows, planned=126, rule=IS_SUCCESS, metrics=()).returns
+    assert found.mean == pytest.approx(100 - 700 / 126)
+    assert found.interval.low < -100 < found.mean <= found.interval.high
 
 
 @given(

@@ -230,4 +230,22 @@ def test_own_info_of_one_that_holds_itself_holds_itself():
     info["list"].append(info)
     own = own_info(info)
     assert own is not info
-    assert own["list"][0] is own
+    assert own["list"][0]["list"] is own["list"]
+
+
+def test_own_info_copies_what_stands_in_arrays_of_objects():
+    inner: list[Any] = [1]
+    array = np.empty(2, object)
+    array[:] = [inner, "text"]
+    own = own_info({"array": array})
+    inner.append(2)
+    assert own["array"].tolist() == [[1], "text"]
+
+
+def test_own_info_leaves_what_cannot_be_copied():
+    deep: list[Any] = []
+    for _ in range(5_000):
+        deep = [deep]
+    own = own_info({"deep": deep, "list": [1]})
+    assert own["deep"] is deep
+    assert own["list"] == [1]
