@@ -141,7 +141,14 @@ class ForgetfulStack(Stack):
         return super().predict(obs)
 
 
-@pytest.mark.parametrize("policy", [Stack, ForgetfulStack], ids=name)
+class OneStack(Stack):
+    """All instances have one list, which each puts back."""
+
+    def __init__(self, frames=[]):  # noqa: B006 - that is the fault
+        self.frames = frames
+
+
+@pytest.mark.parametrize("policy", [Stack, ForgetfulStack, OneStack], ids=name)
 def test_what_a_reset_puts_back_is_seen_where_calls_were_too_few(policy):
     unsure = [found for seed in range(20) if (found := probe(policy, seed=seed, is_short=True)).is_unsure]
     assert unsure

@@ -32,7 +32,11 @@ def rule_rejects(policy: Any, seed: int) -> bool:
         return False
     rng = np.random.default_rng(seed)
     one, other = rng.normal(size=(2, 4)).astype(np.float32)
-    options = {"context": EpisodeContext("ep", 0, seed)} if "context" in parameter_names(instance.predict) else {}
+    context = EpisodeContext("ep", 0, seed)
+    options = {"context": context} if "context" in parameter_names(instance.predict) else {}
+    reset = getattr(instance, "reset", None)
+    if reset is not None:
+        reset(**({"context": context} if "context" in parameter_names(reset) else {}))
 
     def ask(obs: np.ndarray) -> Any:
         answer = instance.predict(obs, **options)

@@ -23,11 +23,13 @@ def see_another_episode(findings: Findings, session: Session) -> None:
         return
     findings.is_told_of_episodes = True
     findings.lab.budget.extend(2)
-    before = looks_of(session.policy)
+    first = findings.first
+    assert first is not None
+    before, left_alone = looks_of(session.policy), looks_of(first.policy)
     session.play_another(findings.lab.batches[1])
     other, asked = looks_of(session.policy), session.moved
-    assert findings.first is not None
-    findings.between = findings.first.ask(findings.lab.batches[0])
+    is_apart = looks_of(first.policy) == left_alone
+    findings.between = first.ask(findings.lab.batches[0])
     session.next_episode()
     session.begin()
     begun = looks_of(session.policy)
@@ -40,8 +42,8 @@ def see_another_episode(findings: Findings, session: Session) -> None:
     findings.changed_by_episode = changed(before, other)
     # Where a generator is made anew each time, that it is another object says nothing.
     findings.outliving = [name for name in changed(before, again) if not session.has_made(name)]
-    # Before a call, for many a call overwrites what was not cleared.
-    findings.is_put_back = bool(findings.changed_by_episode) and begun == findings.begun
+    # Before a call, for a call may overwrite what was not cleared. What another instance changes is no lane's own.
+    findings.is_put_back = bool(findings.changed_by_episode) and begun == findings.begun and is_apart
 
 
 def _note_draws(findings: Findings, session: Session, asked: Moved) -> None:

@@ -43,7 +43,8 @@ class Findings:
     session answers to batch 0 while another instance plays an episode of its own, None if it was not asked.
     draws: whether it draws random numbers where an episode begins.
     begun: what the second instance's attributes were like when its first episode began, before its first call.
-    is_put_back: whether attributes changed, and all were like that again when a later episode began.
+    is_put_back: whether attributes changed, all were like that again when a later episode began, and
+    none changed while another instance was asked.
     is_told_of_episodes: whether it has a `reset` or an `on_episode_end`, or asks for the step. is_hiding: whether
     it is told, and anything changed.
     """
