@@ -122,6 +122,24 @@ def test_call_that_does_not_return_is_ended_and_placed(words):
     assert told["seconds"] < 5
 
 
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_reset_that_does_not_return_is_ended_and_placed(number, tmp_path):
+    """Whichever it is: an episode of the probe begins without a call too."""
+    file = tmp_path / "policy.py"
+    file.write_text(
+        "import time\n"
+        "class Policy:\n    resets = 0\n    def reset(self):\n        Policy.resets += 1\n"
+        f"        if Policy.resets == {number}:\n            time.sleep(60)\n"
+        "    def predict(self, obs):\n        return 0\n"
+    )
+    result = rlmesh("probe", str(file), "--env", "CartPole-v1", "--budget", "0.5", "--json")
+    told = json.loads(result.stdout)
+    assert (result.exit_code, told["verdict"]) == (1, "unchecked")
+    (time,) = (test for test in told["tests"] if test["name"] == "time")
+    assert "policy.py:7 in reset" in time["sentence"]
+    assert told["seconds"] < 5
+
+
 def few_calls(name: str, folder: Path, *words: str) -> Any:
     """Run a policy of a copy of the zoo, whose module and classes no test has used before."""
     zoo = folder / "zoo_copy.py"

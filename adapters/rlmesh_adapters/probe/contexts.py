@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from rlmesh_adapters.context import EpisodeContext
 
 
 class ProbedContext(EpisodeContext):
     """An episode of the probe.
 
-    read: gets the names `seed` and `step` when the policy asks for them.
+    read: gets the names `seed` and `step` when the policy asks for them. given: gets each `rng`, by id, once made.
     """
 
-    __slots__ = ("_read", "_told_seed", "_told_step")
+    __slots__ = ("_given", "_read", "_told_seed", "_told_step")
 
-    def __init__(self, episode_id: str, index: int, seed: int, step: int, read: set[str]) -> None:
-        self._read = read
+    def __init__(
+        self,
+        episode_id: str,
+        index: int,
+        seed: int,
+        step: int,
+        *,
+        read: set[str],
+        given: dict[int, np.random.Generator],
+    ) -> None:
+        self._read, self._given = read, given
         super().__init__(episode_id, index, seed)
         self._told_step = step
 
@@ -37,6 +48,11 @@ class ProbedContext(EpisodeContext):
     @seed.setter
     def seed(self, seed: int | None) -> None:
         self._told_seed = seed
+
+    def _made(self) -> np.random.Generator:
+        made = super()._made()
+        self._given[id(made)] = made
+        return made
 
     def twin(self) -> EpisodeContext:
         """Return the same episode with an `rng` of its own; padding makes twins, the policy asked for nothing."""

@@ -82,8 +82,8 @@ class Lab:
         #: The largest number among them.
         self.largest = 0.0
         self.complaints: list[str] = []
-        #: All that policies were given.
-        self.contexts: list[EpisodeContext] = []
+        #: Random numbers of episodes that policies were given, by id.
+        self.given: dict[int, np.random.Generator] = {}
         self.sessions: list[Session] = []
         #: What the policy asked contexts for: `seed`, `step`.
         self.read: set[str] = set()
@@ -197,6 +197,25 @@ class Session:
 
         What `reset` draws must not shift what the first call draws, or that would look like a memory.
         """
+        with self._in_time():
+            self._begin(rows, noise, seed)
+
+    @contextlib.contextmanager
+    def _in_time(self) -> Iterator[None]:
+        """Raise Spent where the policy does not return before the time is up."""
+        lab = self._lab
+        try:
+            with lab.deadline(lab.budget.seconds_left):
+                yield
+        except OverdueError as error:
+            place = user_place(error.__traceback__)
+            lab.overdue = (
+                f"Call {lab.budget.calls} had not returned when the time was up, after {lab.budget.seconds:.1f} s"
+                + (f"; it was at {place}." if place else ".")
+            )
+            raise Spent from None
+
+    def _begin(self, rows: Sequence[int] | None, noise: int, seed: int) -> None:
         lab = self._lab
         lab.sources.look_into(self.policy, but=self._made)
         lab.sources.arrange(_SEED + noise)
@@ -240,21 +259,16 @@ class Session:
                 adapter.observations.evict(context.episode_id)
         states: list[Any] = []
         try:
-            with lab.deadline(lab.budget.seconds_left):
+            with self._in_time():
                 if not self._is_begun:
-                    self.begin(rows=rows, noise=noise, seed=seed)
+                    self._begin(rows, noise, seed)
                 self._taken += 1
                 lab.sources.look_into(self.policy, but=self._made)
                 lab.sources.arrange(_SEED + noise)
                 states = self._sources()
                 prediction = self._engine.predict(_ROUTE, given, contexts)
-        except OverdueError as error:
-            place = user_place(error.__traceback__)
-            lab.overdue = (
-                f"Call {lab.budget.calls} had not returned when the time was up, after {lab.budget.seconds:.1f} s"
-                + (f"; it was at {place}." if place else ".")
-            )
-            raise Spent from None
+        except Spent:
+            raise
         except HarnessError as error:
             lab.complaints.append(error.cause)
             answers = [Answer(np.empty(0), False, error.cause)] * count
@@ -277,20 +291,24 @@ class Session:
 
     def _sources(self) -> list[Any]:
         """Return the states of all sources but the episodes' own."""
-        given = {id(context.rng) for context in self._lab.contexts if context.drawn is not None}
-        return self._lab.sources.states(but=given)
+        return self._lab.sources.states(but=self._lab.given)
 
     def _contexts(self, company: Sequence[int], seed: int = _SEED) -> list[EpisodeContext]:
         """Return contexts whose random numbers begin anew at each call, and go with the row, not its place."""
         lab = self._lab
         length = lab.contract.horizon if self.plan.is_chunked else 1
         step = self._taken * length if lab.counts_steps else 0
-        made: list[EpisodeContext] = [
-            ProbedContext(f"{self._name}-{self._episode}-{position}", row, seed + row, step, lab.read)
+        return [
+            ProbedContext(
+                f"{self._name}-{self._episode}-{position}",
+                row,
+                seed + row,
+                step,
+                read=lab.read,
+                given=lab.given,
+            )
             for position, row in enumerate(company)
         ]
-        lab.contexts += made
-        return made
 
     def _answers(self, prediction: Prediction, count: int, outputs: Any) -> list[Answer]:
         """Return an answer a row: what the model put out, if that is converted: scores say more than choices."""
