@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from running import finish, play, read_run, start, unarranged
+from running import TESTS, finish, play, read_run, start, unarranged
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("ignore")]
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'rlmesh-cli[ray]'")
@@ -22,9 +23,11 @@ def cluster() -> Iterator[Any]:
     """A head without processors, and two nodes with two each."""
     from ray.cluster_utils import Cluster  # noqa: PLC0415 - only there with Ray
 
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
-    made.nodes = [made.add_node(num_cpus=2, resources={"arm": 1}) for _ in range(2)]
-    made.wait_for_nodes()
+    with pytest.MonkeyPatch.context() as patch:  # nodes know the toys, also for a driver that is no test
+        patch.setenv("PYTHONPATH", str(TESTS), prepend=os.pathsep)
+        made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+        made.nodes = [made.add_node(num_cpus=2, resources={"arm": 1}) for _ in range(2)]
+        made.wait_for_nodes()
     yield made
     made.shutdown()
 
